@@ -1,0 +1,28 @@
+"""Weakly supervised temporal action localization: find when actions happen, learned from tags alone.
+
+Names are imported when they are first used, so that `import wtal` costs next to nothing and never loads torch.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Annotations": "annotations",
+    "InputError": "errors",
+    "Instances": "instances",
+    "TimeBase": "timebase",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'wtal' has no attribute {name!r}")
+    return getattr(import_module(f"wtal.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

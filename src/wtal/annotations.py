@@ -1,0 +1,38 @@
+"""Annotations: what is known about the videos of a data set, as evaluation and training need it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from wtal.errors import InputError
+from wtal.instances import Instances
+
+
+@dataclass(frozen=True)
+class Video:
+    """One video's subset, duration (None where unknown) and true instances in seconds."""
+
+    subset: str
+    duration_s: float | None
+    instances: Instances
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """The class names, in the order that label numbers refer to, and the videos by name."""
+
+    classes: tuple[str, ...]
+    videos: dict[str, Video] = field(default_factory=dict)
+
+    def of_subset(self, names: str | Iterable[str]) -> "Annotations":
+        """The videos of one subset, or of any of several names for it ("validation", "val").
+
+        >>> video = Video("test", 10.0, Instances.empty())
+        >>> list(Annotations(("Run",), {"a": video}).of_subset("test").videos)
+        ['a']
+        """
+        wanted = {names} if isinstance(names, str) else set(names)
+        chosen = {name: video for name, video in self.videos.items() if video.subset in wanted}
+        if not chosen:
+            there = sorted({video.subset for video in self.videos.values()})
+            raise InputError(f"no video of subset {' or '.join(sorted(wanted))}; the file has {there}")
+        return Annotations(self.classes, chosen)

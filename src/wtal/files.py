@@ -1,0 +1,46 @@
+"""Files that are whole or not there: every output is written beside its place and renamed into it."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from wtal.errors import InputError
+
+
+@contextmanager
+def written_whole(path: Path, mode: str = "w") -> Iterator[IO]:  # type: ignore[type-arg]
+    """A file handle whose content appears at `path` only if the block ends without an error.
+
+    A reader never sees half a file, and a failed write (a full disk, Ctrl-C) leaves what was there before.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with written_whole(folder / "note.txt") as file:
+    ...     _ = file.write("done")
+    >>> [entry.name for entry in folder.iterdir()]
+    ['note.txt']
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    beside = Path(name)
+    try:
+        with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files private; give ours what an ordinary open() would have given
+        umask = os.umask(0)
+        os.umask(umask)
+        beside.chmod(0o666 & ~umask)
+        beside.replace(path)
+    except BaseException as error:
+        beside.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        raise

@@ -1,0 +1,65 @@
+"""TimeBase: the only place where snippet positions and seconds meet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from wtal.errors import InputError
+from wtal.instances import Instances
+
+
+@dataclass(frozen=True)
+class TimeBase:
+    """How the snippet grid lies on the video's clock.
+
+    Snippet `i` covers grid positions `[i, i + 1)`; grid position `p` is at second
+    `(p + offset_snippets) * stride_frames / fps`. The offset is explicit because it matters: on the usual
+    THUMOS14 features half a snippet is worth about two points of mAP (see docs/guide/time.md).
+
+    >>> TimeBase().to_seconds(np.array([0.0, 25.0])).tolist()
+    [0.0, 16.0]
+    >>> TimeBase(offset_snippets=-0.5).to_seconds(np.array([25.0])).tolist()
+    [15.68]
+    """
+
+    fps: float = 25.0
+    stride_frames: float = 16.0
+    offset_snippets: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("fps", "stride_frames"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise InputError(f"{name} must be a positive number, got {value}")
+        if not np.isfinite(self.offset_snippets):
+            raise InputError(f"offset_snippets must be a number, got {self.offset_snippets}")
+
+    @property
+    def snippet_s(self) -> float:
+        """Seconds from the start of one snippet to the start of the next."""
+        return self.stride_frames / self.fps
+
+    def to_seconds(self, positions: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+        """Seconds at these grid positions."""
+        return (positions + self.offset_snippets) * self.snippet_s
+
+    def to_positions(self, seconds: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+        """Grid positions at these seconds: the inverse of `to_seconds`."""
+        return seconds / self.snippet_s - self.offset_snippets
+
+    def instances_to_seconds(
+        self, instances: Instances, *, dilation: float = 0.0, duration_s: float = np.inf
+    ) -> Instances:
+        """Instances of the snippet grid in seconds, `dilation` snippets wider on either side, cut to the video.
+
+        What lies wholly outside `[0, duration_s)` is dropped.
+
+        >>> on_grid = Instances([[0.0, 2.0]], scores=[0.5], labels=[1])
+        >>> TimeBase().instances_to_seconds(on_grid, dilation=0.5).segments.tolist()
+        [[0.0, 1.6]]
+        """
+        grown = instances.segments + np.array([-dilation, dilation])
+        segments = np.clip(self.to_seconds(grown), 0.0, duration_s)
+        kept = segments[:, 0] < segments[:, 1]
+        return Instances(segments[kept], instances.scores[kept], instances.labels[kept])

@@ -1,0 +1,42 @@
+"""Every test runs with the shapes and types of the signatures checked; data that may be absent are fixtures."""
+
+import os
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+# numba cannot compile a function that a type checker has wrapped, so wtal.compiled is left out
+_CHECKED = sorted(
+    f"wtal.{path.stem}"
+    for path in (Path(__file__).parents[1] / "src" / "wtal").iterdir()
+    if path.stem not in {"compiled", "__init__", "__pycache__", "py"}
+)
+install_import_hook(_CHECKED, "beartype.beartype")
+
+SHARED = Path(os.environ.get("WTAL_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+def _shared(*parts: str) -> Path:
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"real data not at hand: {'/'.join(parts)} (set WTAL_SHARED to the folder that holds it)")
+    return path
+
+
+@pytest.fixture(scope="session")
+def golden() -> Path:
+    """Outputs of other people's code on real input."""
+    return _shared("golden")
+
+
+@pytest.fixture(scope="session")
+def thumos14() -> Path:
+    """Real THUMOS14 annotations, ambiguous intervals and packed features."""
+    return _shared("thumos14")
+
+
+@pytest.fixture(scope="session")
+def activitynet13() -> Path:
+    """Real ActivityNet1.3 annotations."""
+    return _shared("activitynet13")
