@@ -1,0 +1,182 @@
+"""Candidates: thresholds cut each class's activation curve into runs, scored by Inner-Outer Contrast."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from wtal.errors import InputError
+from wtal.instances import Instances
+from wtal.pseudo.flanks import QUARTER, Flanks
+
+FlankRounding = Literal["exact", "truncate"]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Runs on the snippet grid with their contrast as score, and the mean activation inside each."""
+
+    instances: Instances
+    inner: Float[np.ndarray, " n"]
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    @classmethod
+    def concat(cls, parts: Sequence["Candidates"]) -> "Candidates":
+        """All candidates of `parts`: one per class, or one per curve where several curves are cut (WUM)."""
+        return cls(
+            Instances.concat([part.instances for part in parts]),
+            np.concatenate([np.zeros(0), *[part.inner for part in parts]]),
+        )
+
+
+def find_candidates(
+    tcam: Shaped[np.ndarray, "t c"],
+    thresholds: Sequence[float] | Float[np.ndarray, " h"],
+    *,
+    classes: Sequence[int] | Int[np.ndarray, " k"] | None = None,
+    cut: Shaped[np.ndarray, " t"] | Shaped[np.ndarray, "t c"] | None = None,
+    relative: bool = False,
+    min_length: float = 2.0,
+    dilation: tuple[float, float] = (0.0, 0.0),
+    flanks: Flanks = QUARTER,
+    flank_rounding: FlankRounding = "exact",
+    outer_weight: float = 1.0,
+    upsample: int = 1,
+    video_scores: Shaped[np.ndarray, " c"] | None = None,
+    video_score_weight: float = 0.0,
+) -> Candidates:
+    """Every run above every threshold, for the chosen classes (all by default), in snippets.
+
+    A run `[s, e)` of at least `min_length` snippets grows by `dilation` snippets before and after and becomes
+    a candidate with score `inner - outer_weight * outer + video_score_weight * video_scores[class]`: `inner`
+    is the mean activation inside, `outer` the mean over the two flanks, whose width follows from the run's
+    length. What lies outside the video does not count; empty flanks have mean 0.
+
+    - `cut`: the curve the thresholds apply to, where it is not the one that scores (WUM, ACM-Net): one for all
+      classes, or one per class.
+    - `relative`: thresholds are fractions of the cutting curve's range in this video.
+    - `upsample`: cells per snippet, by linear interpolation between snippet centres.
+    - `flank_rounding`: `exact` takes fractions of snippets; `truncate` does as the released code, whose outer
+      ends are cut to whole snippets and never reach the last one.
+
+    >>> curve = np.array([[0.0], [0.2], [0.9], [0.8], [0.1], [0.0]])
+    >>> found = find_candidates(curve, [0.05, 0.5], flanks=Flanks(0.5))
+    >>> found.instances.segments.tolist(), found.instances.scores.round(3).tolist()
+    ([[1.0, 5.0], [2.0, 4.0]], [0.5, 0.7])
+    """
+    tcam = _checked(tcam, "the TCAM")
+    t, c = tcam.shape
+    levels = _checked_thresholds(thresholds)
+    chosen = _checked_classes(classes, c)
+    if upsample < 1:
+        raise InputError(f"upsample must be 1 or more cells per snippet, got {upsample}")
+    if cut is not None:
+        cut = _checked(cut, "the cutting curve")
+        if cut.shape not in {(t,), (t, c)}:
+            raise InputError(f"the cutting curve must be ({t},) or ({t}, {c}) like the TCAM, got {cut.shape}")
+    if video_score_weight and video_scores is None:
+        raise InputError("video_score_weight is not 0, so video_scores are needed: one per class")
+    if video_scores is not None and video_scores.shape != (c,):
+        raise InputError(f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}")
+
+    parts = []
+    for label in chosen:
+        scoring = _upsampled(tcam[:, label], upsample)
+        cutting = scoring if cut is None else _upsampled(cut if cut.ndim == 1 else cut[:, label], upsample)
+        low, high = (cutting.min(), cutting.max()) if relative and t else (0.0, 1.0)
+        runs = _runs(cutting, low + levels * (high - low) if relative else levels) / upsample
+        length = runs[:, 1] - runs[:, 0]
+        runs, length = runs[length >= min_length], length[length >= min_length]
+
+        segments = runs + np.array([-dilation[0], dilation[1]])
+        width = flanks.width(length)
+        outer_low, outer_high = segments[:, 0] - width, segments[:, 1] + width
+        last = float(t)
+        if flank_rounding == "truncate":
+            outer_low, outer_high, last = np.trunc(outer_low), np.trunc(outer_high), t - 1.0
+        inner = _mean(scoring, segments, upsample=upsample)
+        outer = _mean(
+            scoring,
+            np.stack([outer_low, segments[:, 0]], axis=1),
+            np.stack([segments[:, 1], np.minimum(outer_high, last)], axis=1),
+            upsample=upsample,
+        )
+        score = inner - outer_weight * outer
+        if video_scores is not None:
+            score = score + video_score_weight * float(video_scores[label])
+        parts.append(Candidates(Instances(segments, score, np.full(len(segments), label)), inner))
+    return Candidates.concat(parts)
+
+
+def _runs(curve: Float[np.ndarray, " t"], levels: Float[np.ndarray, " h"]) -> Float[np.ndarray, "n 2"]:
+    """Half-open runs of `curve > level`, for all levels at once; level by level, each from left to right."""
+    above = np.zeros((len(levels), len(curve) + 2), dtype=bool)
+    np.greater(curve[None, :], levels[:, None], out=above[:, 1:-1])
+    # a run begins and ends where neighbours differ; in row order beginnings and ends alternate
+    change = np.nonzero(above[:, 1:] != above[:, :-1])[1]
+    return change.reshape(-1, 2).astype(np.float64)
+
+
+def _mean(
+    curve: Float[np.ndarray, " t"], *spans: Float[np.ndarray, "n 2"], upsample: int
+) -> Float[np.ndarray, " n"]:
+    """Mean of the curve, a step function of its cells, over the union of disjoint spans; 0 where that is empty.
+
+    The integral of a step function is linear between cell borders, so interpolating the cumulative sum is exact.
+    """
+    borders = np.arange(len(curve) + 1) / upsample
+    integral = np.concatenate([[0.0], np.cumsum(curve)]) / upsample
+    total = np.zeros(len(spans[0]))
+    length = np.zeros(len(spans[0]))
+    for span in spans:
+        inside = np.clip(span, 0.0, borders[-1])
+        inside[:, 1] = np.maximum(inside[:, 0], inside[:, 1])
+        at = np.interp(inside, borders, integral)
+        total += at[:, 1] - at[:, 0]
+        length += inside[:, 1] - inside[:, 0]
+    return np.divide(total, length, out=np.zeros_like(total), where=length > 0)
+
+
+def _upsampled(curve: Float[np.ndarray, " t"], factor: int) -> Float[np.ndarray, " cells"]:
+    """The curve on `factor` cells per snippet; a snippet's value stands at its centre, the ends stay level."""
+    if factor == 1 or len(curve) == 0:
+        return curve
+    return np.interp((np.arange(len(curve) * factor) + 0.5) / factor - 0.5, np.arange(len(curve)), curve)
+
+
+def _checked(values: Shaped[np.ndarray, "..."], what: str) -> Float[np.ndarray, "..."]:
+    values = np.asarray(values, dtype=np.float64)
+    finite = np.isfinite(values)
+    if not finite.all():
+        where = np.argwhere(~finite)[0]
+        raise InputError(
+            f"{what} has {(~finite).sum()} values that are not finite; the first, {values[tuple(where)]}, is at "
+            + (f"snippet {where[0]}, class {where[1]}" if len(where) == 2 else f"snippet {where[0]}")
+        )
+    return values
+
+
+def _checked_thresholds(thresholds: Sequence[float] | Float[np.ndarray, " h"]) -> Float[np.ndarray, " h"]:
+    levels = np.asarray(thresholds, dtype=np.float64)
+    if levels.ndim != 1:
+        raise InputError(f"thresholds must be a list of numbers, got shape {levels.shape}")
+    bad = levels[~(levels >= 0)]
+    if len(bad):
+        raise InputError(f"thresholds must be 0 or more, got {bad[0]}")
+    return levels
+
+
+def _checked_classes(
+    classes: Sequence[int] | Int[np.ndarray, " k"] | None, n_classes: int
+) -> Int[np.ndarray, " k"]:
+    if classes is None:
+        return np.arange(n_classes)
+    chosen = np.asarray(classes, dtype=np.int64)
+    bad = chosen[(chosen < 0) | (chosen >= n_classes)]
+    if len(bad):
+        raise InputError(f"class {bad[0]} is not in the TCAM, which has classes 0 to {n_classes - 1}")
+    return chosen

@@ -1,0 +1,27 @@
+"""The flanks of a segment: how far to look on either side for the outer part of the Inner-Outer Contrast."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+
+class Flanks(NamedTuple):
+    """Flank width as a function of the segment's length, both in snippets: `scale * length ** power`.
+
+    >>> Flanks(0.25).width(np.array([8.0])).tolist()
+    [2.0]
+    """
+
+    scale: float
+    power: float = 1.0
+
+    def width(self, lengths: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+        """Width of one flank for segments of these lengths."""
+        return self.scale * lengths**self.power
+
+
+#: α of the paper's α·(e−s), which gives no value; a quarter is what its base model RSKP uses.
+QUARTER = Flanks(0.25)
+#: The rule in the authors' released code.
+RELEASED = Flanks(0.0785, 0.9)
