@@ -79,9 +79,7 @@ class Instances:
     def __len__(self) -> int:
         return len(self.segments)
 
-    def __getitem__(
-        self, chosen: slice | Int[np.ndarray, " k"] | Bool[np.ndarray, " n"] | list[int]
-    ) -> "Instances":
+    def __getitem__(self, chosen: slice | Int[np.ndarray, " k"] | Bool[np.ndarray, " n"] | list[int]) -> "Instances":
         return Instances(self.segments[chosen], self.scores[chosen], self.labels[chosen])
 
     @property

@@ -11,9 +11,7 @@ from wtal.instances import Instances
 Overlap = Literal["iou", "own_length"]
 
 
-def iou(
-    a: Float[np.ndarray, "n 2"], b: Float[np.ndarray, "m 2"], *, pad: float = 0.0
-) -> Float[np.ndarray, "n m"]:
+def iou(a: Float[np.ndarray, "n 2"], b: Float[np.ndarray, "m 2"], *, pad: float = 0.0) -> Float[np.ndarray, "n m"]:
     """Intersection over union of each pair.
 
     >>> iou(np.array([[0.0, 4.0]]), np.array([[2.0, 6.0], [4.0, 5.0]])).round(3).tolist()

@@ -11,9 +11,7 @@ from wtal.overlap import Overlap, greedy_groups
 Decay = Literal["linear", "gaussian"]
 
 
-def nms(
-    instances: Instances, *, threshold: float = 0.5, overlap: Overlap = "iou", pad: float = 0.0
-) -> Instances:
+def nms(instances: Instances, *, threshold: float = 0.5, overlap: Overlap = "iou", pad: float = 0.0) -> Instances:
     """The best instance of each group that fusion would form, best first.
 
     >>> near = Instances([[0.0, 4.0], [0.0, 5.0], [8.0, 9.0]], scores=[0.5, 0.9, 0.1])
@@ -58,6 +56,4 @@ def soft_nms(
         float(sigma),
     )
     kept = scores >= min_score
-    return Instances(
-        instances.segments[order][kept], scores[kept], instances.labels[order][kept]
-    ).sorted()
+    return Instances(instances.segments[order][kept], scores[kept], instances.labels[order][kept]).sorted()

@@ -121,9 +121,7 @@ def _runs(curve: Float[np.ndarray, " t"], levels: Float[np.ndarray, " h"]) -> Fl
     return change.reshape(-1, 2).astype(np.float64)
 
 
-def _mean(
-    curve: Float[np.ndarray, " t"], *spans: Float[np.ndarray, "n 2"], upsample: int
-) -> Float[np.ndarray, " n"]:
+def _mean(curve: Float[np.ndarray, " t"], *spans: Float[np.ndarray, "n 2"], upsample: int) -> Float[np.ndarray, " n"]:
     """Mean of the curve, a step function of its cells, over the union of disjoint spans; 0 where that is empty.
 
     The integral of a step function is linear between cell borders, so interpolating the cumulative sum is exact.
@@ -170,9 +168,7 @@ def _checked_thresholds(thresholds: Sequence[float] | Float[np.ndarray, " h"]) -
     return levels
 
 
-def _checked_classes(
-    classes: Sequence[int] | Int[np.ndarray, " k"] | None, n_classes: int
-) -> Int[np.ndarray, " k"]:
+def _checked_classes(classes: Sequence[int] | Int[np.ndarray, " k"] | None, n_classes: int) -> Int[np.ndarray, " k"]:
     if classes is None:
         return np.arange(n_classes)
     chosen = np.asarray(classes, dtype=np.int64)

@@ -1,0 +1,140 @@
+"""Δ pseudo labels (Eq. 7–9) and the schedule that says what supervises when.
+
+Labels of one generation strengthen whatever the model believes already. Their change from one generation to the next is
+signed: it also weakens what the model has begun to doubt.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from wtal.errors import InputError
+
+Source = Literal["raw", "delta"]
+First = Literal["raw", "nothing"]
+
+
+def delta_labels(
+    labels: Float[np.ndarray, "t c"],
+    previous: Float[np.ndarray, "t2 c2"] | None,
+    *,
+    scale: float = 1.0,
+    first: First = "raw",
+) -> Float[np.ndarray, "t c"]:
+    """`scale` times the change of the labels since the generation before (Eq. 8).
+
+    The first generation has none before it: it stands for itself (`raw`, as if the labels before were all 0), or
+    supervises nothing.
+
+    >>> delta_labels(np.array([[0.5]]), np.array([[0.2]]), scale=2.0).round(6).tolist()
+    [[0.6]]
+    >>> delta_labels(np.array([[0.5]]), None, first="nothing").tolist()
+    [[0.0]]
+    """
+    if previous is None:
+        return scale * labels if first == "raw" else np.zeros_like(labels)
+    if labels.shape != previous.shape:
+        raise InputError(
+            f"labels of two generations must have one shape, got {labels.shape} now and {previous.shape} before: "
+            "they are not of the same video"
+        )
+    return scale * (labels - previous)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One line of the schedule: new labels are made at the start of epoch `from_epoch` (counted from 0).
+
+    They supervise from that epoch (or `delay` epochs later) until the next stage does, with weight
+    `min(weight * growth ** (epoch - growth_from), weight_cap)`.
+    """
+
+    from_epoch: int
+    source: Source = "delta"
+    scale: float = 1.0
+    temperature: float = 0.1
+    weight: float = 1.0
+    growth: float = 1.0
+    growth_from: int = 0
+    weight_cap: float = np.inf
+    delay: int = 0
+    #: whether this stage makes new labels, or only uses those at hand in another way
+    relabel: bool = True
+
+    def weight_at(self, epoch: int) -> float:
+        """Weight of the pseudo-label loss at `epoch`.
+
+        >>> Stage(200, weight=10, growth=1.035, growth_from=200, weight_cap=50).weight_at(202)
+        10.71225
+        """
+        return float(min(self.weight * self.growth ** (epoch - self.growth_from), self.weight_cap))
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The stages in the order of their epochs, and the number of epochs in all."""
+
+    stages: tuple[Stage, ...]
+    epochs: int
+
+    def __post_init__(self) -> None:
+        starts = [stage.from_epoch for stage in self.stages]
+        if starts != sorted(set(starts)) or any(start < 0 for start in starts):
+            raise InputError(f"stages must start at increasing epochs from 0 on, got {starts}")
+        if starts and starts[-1] >= self.epochs:
+            raise InputError(f"a stage starts at epoch {starts[-1]}, but training ends at {self.epochs}")
+
+    def active(self, epoch: int) -> Stage | None:
+        """The stage whose labels supervise at `epoch`; None before the first.
+
+        >>> RELEASED_SCHEDULE.active(200), RELEASED_SCHEDULE.active(250).source, RELEASED_SCHEDULE.active(251).source
+        (None, 'raw', 'delta')
+        """
+        begun = [stage for stage in self.stages if stage.from_epoch + stage.delay <= epoch]
+        return begun[-1] if begun else None
+
+    def relabels(self, epoch: int) -> Stage | None:
+        """The stage that makes new labels at the start of `epoch`, if one does."""
+        return next((s for s in self.stages if s.from_epoch == epoch and s.relabel), None)
+
+
+#: Section 4.2 of the paper; it gives no weight for the loss, so that is 1. The first generation stands for itself.
+PAPER_SCHEDULE = Schedule(tuple(Stage(epoch) for epoch in (200, 215, 230, 245, 270, 290)), epochs=350)
+
+
+def _released() -> Schedule:
+    """The authors' code: labels G until epoch 250, then 2·ΔG, then 2.15·ΔG; a weight that grows by 3.5 % an epoch."""
+    stages = [
+        # (epoch, new labels, source, scale, temperature)
+        (200, True, "raw", 1.0, 0.02),
+        (230, True, "raw", 1.0, 0.02),
+        (245, True, "raw", 1.0, 0.02),
+        (251, False, "delta", 2.0, 0.02),
+        (260, True, "delta", 2.0, 0.002),
+        (275, True, "delta", 2.0, 0.002),
+        (300, True, "delta", 2.0, 0.0016),
+        (301, False, "delta", 2.15, 0.0016),
+    ]
+    return Schedule(
+        tuple(
+            Stage(
+                from_epoch=epoch,
+                relabel=relabel,
+                source=source,  # type: ignore[arg-type]
+                scale=scale,
+                temperature=temperature,
+                weight=10.0,
+                growth=1.035,
+                growth_from=200,
+                weight_cap=50.0,
+                delay=1 if epoch == 200 else 0,
+            )
+            for epoch, relabel, source, scale, temperature in stages
+        ),
+        epochs=350,
+    )
+
+
+RELEASED_SCHEDULE = _released()

@@ -1,0 +1,159 @@
+"""LinPro pseudo labels (Eq. 5–6): snippet labels whose contrast over each instance is that instance's score.
+
+For one class: W has a row per snippet and a column per instance, +1 inside the instance, −1 in its flanks. The labels g
+minimise ‖g‖₁ under Wᵀg = q, g ≥ 0. Snippets with equal rows are interchangeable, so the program is solved on
+groups of them: at most about 4n+1 for n instances, however long the video.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import starmap
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from wtal.errors import InputError
+from wtal.instances import Instances
+from wtal.pseudo.flanks import QUARTER, Flanks
+from wtal.pseudo.least_norm import least_norm
+from wtal.pseudo.program import solve_elastic
+
+Rows = Literal["sum", "mean"]
+Solution = Literal["least_norm", "vertex"]
+Status = Literal["exact", "elastic"]
+
+#: A constraint counts as met when it is off by no more than this (HiGHS's own feasibility tolerance is 1e-7).
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels G of one video, and how well each instance's constraint is met."""
+
+    values: Float[np.ndarray, "t c"]
+    #: contrast of the labels minus the instance's score, in the order the instances came
+    residual: Float[np.ndarray, " n"]
+    #: `exact`: all constraints of the class hold; `elastic`: they contradict each other, and `residual` says by how much
+    status: dict[int, Status]
+
+
+def label_video(
+    instances: Instances,
+    n_snippets: int,
+    n_classes: int,
+    *,
+    rows: Rows = "sum",
+    flanks: Flanks = QUARTER,
+    upper: float = np.inf,
+    solution: Solution = "least_norm",
+) -> Labels:
+    """Labels of one video from its fused instances (in snippets), for all classes; never NaN, whatever the input.
+
+    - `rows`: `sum` is the paper's equation (labels of about q/length), `mean` is its text: mean label inside minus
+      mean label in the flanks is q.
+    - `upper`: largest label allowed (1 in the released code).
+    - `solution`: of all ℓ₁-minimal solutions, `least_norm` takes the one of least ℓ₂ norm: unique, and the most even
+      one, so equivalent snippets are equal. `vertex` takes the one that the simplex method ends at and averages
+      equivalent snippets: the paper to the letter, though it depends on the solver.
+
+    Where no solution exists the constraints give way, by as little as possible in sum.
+    A snippet is inside when its centre is; an instance narrower than a snippet holds the one under its middle.
+
+    >>> labels = label_video(Instances([[2.0, 6.0]], [0.8], [1]), n_snippets=8, n_classes=2)
+    >>> labels.values[:, 1].round(6).tolist(), labels.status
+    ([0.0, 0.0, 0.2, 0.2, 0.2, 0.2, 0.0, 0.0], {1: 'exact'})
+    """
+    if n_snippets < 1 or n_classes < 1:
+        raise InputError(f"a video needs snippets and classes, got {n_snippets} and {n_classes}")
+    if len(instances) and instances.labels.max() >= n_classes:
+        raise InputError(f"class {instances.labels.max()} is out of range: there are {n_classes} classes")
+    if not upper > 0:
+        raise InputError(f"the upper bound of labels must be above 0, got {upper}")
+    if rows not in ("sum", "mean") or solution not in ("least_norm", "vertex"):
+        raise InputError(f"rows are sum or mean, solution is least_norm or vertex; got {rows!r}, {solution!r}")
+
+    values = np.zeros((n_snippets, n_classes))
+    residual = np.zeros(len(instances))
+    status: dict[int, Status] = {}
+    for label in np.unique(instances.labels):
+        of_label = np.flatnonzero(instances.labels == label)
+        scores = instances.scores[of_label]
+        pattern, size, cell_of_snippet = _groups(instances.segments[of_label], n_snippets, flanks)
+        contrast, unit = _contrast(pattern, size, rows)
+        # every row in units of a summed label, so that one price per unit of slack suits long and short instances
+        program = solve_elastic(contrast * unit[:, None], scores * unit, size, upper)
+        solved = program.x if solution == "vertex" else least_norm(program)
+        values[:, label] = solved[cell_of_snippet]
+        residual[of_label] = contrast @ solved - scores
+        off = np.abs(residual[of_label]) > TOLERANCE * np.maximum(1.0, np.abs(scores))
+        status[int(label)] = "elastic" if off.any() else "exact"
+    return Labels(values, residual, status)
+
+
+def label_videos(
+    videos: Iterable[tuple[Instances, int]],
+    n_classes: int,
+    *,
+    workers: int = 1,
+    rows: Rows = "sum",
+    flanks: Flanks = QUARTER,
+    upper: float = np.inf,
+    solution: Solution = "least_norm",
+) -> list[Labels]:
+    """`label_video` of each (instances, number of snippets), on several cores if asked.
+
+    >>> [found.values.shape for found in label_videos([(Instances.empty(), 3), (Instances.empty(), 5)], 2)]
+    [(3, 2), (5, 2)]
+    """
+
+    def label(instances: Instances, n_snippets: int) -> Labels:
+        return label_video(instances, n_snippets, n_classes, rows=rows, flanks=flanks, upper=upper, solution=solution)
+
+    if workers < 1:
+        raise InputError(f"workers must be 1 or more, got {workers}")
+    if workers == 1:
+        return list(starmap(label, videos))
+    # HiGHS and numpy's solver give the interpreter free while they work, so threads are enough
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda video: label(*video), videos))
+
+
+def _groups(
+    segments: Float[np.ndarray, "n 2"], n_snippets: int, flanks: Flanks
+) -> tuple[Float[np.ndarray, "g n"], Float[np.ndarray, " g"], Int[np.ndarray, " t"]]:
+    """The distinct rows of W, how many snippets have each, and which one each snippet has."""
+    width = flanks.width(segments[:, 1] - segments[:, 0])
+    borders = np.column_stack([segments[:, 0] - width, segments[:, 0], segments[:, 1], segments[:, 1] + width])
+    # the first snippet whose centre is at or past each border
+    borders = np.clip(np.ceil(borders - 0.5), 0, n_snippets).astype(np.int64)
+    narrow = borders[:, 1] >= borders[:, 2]
+    middle = np.clip(np.floor(segments.mean(axis=1)), 0, n_snippets - 1).astype(np.int64)
+    borders[narrow, 1], borders[narrow, 2] = middle[narrow], middle[narrow] + 1
+    borders[:, 0] = np.minimum(borders[:, 0], borders[:, 1])
+    borders[:, 3] = np.maximum(borders[:, 3], borders[:, 2])
+
+    cells = np.unique(np.concatenate([[0, n_snippets], borders.ravel()]))
+    at = cells[:-1, None]
+    low, start, end, high = borders.T
+    within = (low <= at) & (at < high)
+    inside = (start <= at) & (at < end)
+    pattern = 2 * inside.astype(np.int8) - within
+    # rows as byte strings: sorting those is far quicker than np.unique(axis=0)
+    keys = np.ascontiguousarray(pattern).view(f"V{pattern.shape[1]}").ravel()
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    lengths = np.diff(cells)
+    return pattern[first].astype(np.float64), np.bincount(group, lengths), np.repeat(group, lengths)
+
+
+def _contrast(
+    pattern: Float[np.ndarray, "g n"], size: Float[np.ndarray, " g"], rows: Rows
+) -> tuple[Float[np.ndarray, "n g"], Float[np.ndarray, " n"]]:
+    """The constraint matrix over groups, and the factor that brings each row to units of a summed label."""
+    weighted = (pattern * size[:, None]).T
+    if rows == "sum":
+        return weighted, np.ones(len(weighted))
+    inside = np.where(weighted > 0, weighted, 0.0).sum(axis=1)
+    flank = -np.where(weighted < 0, weighted, 0.0).sum(axis=1)
+    return np.where(weighted > 0, weighted / inside[:, None], weighted / np.maximum(flank, 1.0)[:, None]), inside

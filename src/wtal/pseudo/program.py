@@ -1,0 +1,85 @@
+"""The linear program behind LinPro, in elastic form, solved by HiGHS."""
+
+from dataclasses import dataclass
+from threading import local
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+#: Cost of a unit of slack against 1 for a unit of label. The dual values of feasible programs stay below 10 on real
+#: data; the second price is there for the program that needs more, before its constraints are called contradictory.
+PRICES = (1e3, 1e6)
+SLACK_TOLERANCE = 1e-7
+_solvers = local()
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """min size·x + price·‖slack‖₁ under matrix @ x + slack = target, 0 ≤ x ≤ upper, with an optimal vertex of it.
+
+    Its variables are x, then the positive and the negative parts of the slack.
+    """
+
+    matrix: Float[np.ndarray, "n v"]
+    target: Float[np.ndarray, " n"]
+    size: Float[np.ndarray, " g"]
+    upper: Float[np.ndarray, " v"]
+    solution: Float[np.ndarray, " v"]
+    #: variables that may lie between their bounds in an optimal solution; all others sit where `solution` has them
+    free: Bool[np.ndarray, " v"]
+
+    @property
+    def x(self) -> Float[np.ndarray, " g"]:
+        """The labels of the vertex, one for each group of snippets."""
+        return self.solution[: len(self.size)]
+
+
+def solve_elastic(
+    contrast: Float[np.ndarray, "n g"],
+    target: Float[np.ndarray, " n"],
+    size: Float[np.ndarray, " g"],
+    upper: float,
+) -> Program:
+    """The elastic program with a vertex that solves it; the slack is 0 whenever the plain program is feasible."""
+    import highspy
+
+    n, g = contrast.shape
+    matrix = np.hstack([contrast, np.eye(n), -np.eye(n)])
+    bound = np.concatenate([np.full(g, upper), np.full(2 * n, np.inf)])
+    solver = _solver()
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = g + 2 * n, n
+    lp.col_lower_, lp.col_upper_ = np.zeros(g + 2 * n), bound
+    lp.row_lower_ = lp.row_upper_ = target
+    columns, rows = np.nonzero(matrix.T)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = np.searchsorted(columns, np.arange(g + 2 * n + 1)).astype(np.int32)
+    lp.a_matrix_.index_ = rows.astype(np.int32)
+    lp.a_matrix_.value_ = matrix[rows, columns]
+    for price in PRICES:
+        lp.col_cost_ = cost = np.concatenate([size, np.full(2 * n, price)])
+        solver.passModel(lp)
+        solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise RuntimeError(f"HiGHS: {solver.modelStatusToString(solver.getModelStatus())}")
+        answer = solver.getSolution()
+        solution = np.clip(np.array(answer.col_value), 0.0, bound)
+        if solution[g:].sum() <= SLACK_TOLERANCE:
+            break
+    # By complementary slackness with any optimal dual, the optimal solutions are exactly the feasible ones that keep
+    # the variables of non-zero reduced cost at their bounds.
+    reduced = cost - matrix.T @ np.array(answer.row_dual)
+    return Program(matrix, target, size, bound, solution, np.abs(reduced) <= 1e-7 * cost)
+
+
+def _solver() -> Any:
+    """This thread's HiGHS, kept because making one costs as much as solving with it."""
+    import highspy
+
+    if not hasattr(_solvers, "highs"):
+        _solvers.highs = highspy.Highs()
+        _solvers.highs.setOptionValue("output_flag", False)
+        _solvers.highs.setOptionValue("threads", 1)
+        _solvers.highs.setOptionValue("solver", "simplex")
+    return _solvers.highs
