@@ -10,3 +10,7 @@ class MissingExtraError(ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs {package}, which is not installed: pip install 'wtal[{extra}]'")
+
+
+class DataWarning(UserWarning):
+    """Something in the data is odd, but the field's practice is to go on; the message counts it and names one."""

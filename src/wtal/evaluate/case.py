@@ -1,0 +1,148 @@
+"""One evaluation's input as flat arrays: which truth, which predictions, in which order.
+
+The order is defined, so that no number depends on the order of a file. Predictions: best score first, ties by
+start, then end, then the video's name. Truth: by video, class, start, then end; where a prediction overlaps two
+true instances equally it finds the earlier one.
+"""
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from wtal.annotations import Annotations
+from wtal.errors import DataWarning, InputError
+from wtal.evaluate import snippets
+from wtal.evaluate.ambiguous import Intervals, without_ambiguous
+from wtal.evaluate.protocols import Protocol, protocol_named
+from wtal.instances import Instances
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Instances of many videos: the video's number in the order of names, and the instance."""
+
+    videos: Int[np.ndarray, " n"]
+    labels: Int[np.ndarray, " n"]
+    segments: Float[np.ndarray, "n 2"]
+    scores: Float[np.ndarray, " n"]
+
+    def __len__(self) -> int:
+        return len(self.videos)
+
+    def __getitem__(self, chosen: np.ndarray) -> "Table":
+        return Table(self.videos[chosen], self.labels[chosen], self.segments[chosen], self.scores[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What is compared with what. Segments are whole snippets if the protocol says so, else seconds.
+
+    `labels` are the class numbers that have truth, the ones that count. `n_ambiguous` is how many predictions
+    the ambiguity list dropped, None if there was no list.
+    """
+
+    protocol: Protocol
+    classes: tuple[str, ...]
+    labels: Int[np.ndarray, " k"]
+    n_videos: int
+    truth: Table
+    truth_lengths_s: Float[np.ndarray, " m"]
+    predictions: Table
+    n_ambiguous: int | None
+
+
+def prepare(
+    predictions: Mapping[str, Instances],
+    annotations: Annotations,
+    *,
+    protocol: str | Protocol = "thumos14",
+    subset: str | None = None,
+    ambiguous: Intervals | None = None,
+    unit: snippets.Unit = "seconds",
+) -> Case:
+    """The case that a protocol makes of predictions and annotations.
+
+    A prediction in a video that the annotations do not know is a false positive, as in the field's evaluators,
+    and a warning counts those videos. Videos of another subset, and those that the protocol excludes, are left
+    out on both sides; so are predictions of classes without truth. `unit` is that of the predictions.
+
+    >>> from wtal.annotations import Video
+    >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[3.0, 8.0]]))})
+    >>> case = prepare({"a": Instances([[3.2, 8.0]])}, truth, protocol="thumos14-wtalc")
+    >>> case.truth.segments.tolist(), case.predictions.segments.tolist()
+    ([[5.0, 12.0]], [[5.0, 12.0]])
+    """
+    rules = protocol_named(protocol)
+    if unit not in ("seconds", "snippets"):
+        raise InputError(f"predictions are in seconds or in snippets, got the unit {unit!r}")
+    chosen = annotations.of_subset(subset if subset is not None else rules.subsets)
+    known = {name for name in chosen.videos if name not in rules.excluded_videos}
+    evaluated = _evaluated(predictions, annotations, known, rules)
+    n_dropped = None
+    if ambiguous is not None:
+        evaluated, n_dropped = without_ambiguous(evaluated, ambiguous, unit=unit)
+    number = {name: i for i, name in enumerate(sorted(known | evaluated.keys()))}
+    truth = _table(number, {name: chosen.videos[name].instances for name in known})
+    truth = truth[np.lexsort((truth.segments[:, 1], truth.segments[:, 0], truth.labels, truth.videos))]
+    labels = np.unique(truth.labels)
+    found = _table(number, evaluated)
+    _check_labels(found.labels, annotations.classes)
+    found = found[np.isin(found.labels, labels)]
+    found = found[np.lexsort((found.videos, found.segments[:, 1], found.segments[:, 0], -found.scores))]
+    lengths_s = truth.segments[:, 1] - truth.segments[:, 0]
+    if rules.whole_snippets:
+        truth = _with_segments(truth, snippets.rounded(truth.segments))
+        found = _with_segments(found, snippets.cut_down(found.segments, unit=unit))
+    elif unit == "snippets":
+        found = _with_segments(found, snippets.to_seconds(found.segments))
+    return Case(rules, annotations.classes, labels, len(known), truth, lengths_s, found, n_dropped)
+
+
+def _evaluated(
+    predictions: Mapping[str, Instances], annotations: Annotations, known: Collection[str], rules: Protocol
+) -> dict[str, Instances]:
+    """The predictions of this evaluation's videos and of unknown ones, with a warning about the others."""
+    aside = sorted(name for name in predictions if name in annotations.videos and name not in known)
+    unknown = sorted(predictions.keys() - annotations.videos.keys() - set(rules.excluded_videos))
+    if unknown:
+        warnings.warn(
+            f"{len(unknown)} predicted video(s) are not in the annotations, the first is {unknown[0]}; "
+            f"their {_count(predictions, unknown)} prediction(s) count as false positives",
+            DataWarning,
+            stacklevel=3,
+        )
+    other_subset = [name for name in aside if name not in rules.excluded_videos]
+    if other_subset:
+        warnings.warn(
+            f"{len(other_subset)} predicted video(s) belong to another subset, the first is {other_subset[0]}; "
+            f"their {_count(predictions, other_subset)} prediction(s) are left out",
+            DataWarning,
+            stacklevel=3,
+        )
+    left_out = {*aside, *rules.excluded_videos}
+    return {name: found for name, found in predictions.items() if name not in left_out}
+
+
+def _count(predictions: Mapping[str, Instances], names: Iterable[str]) -> int:
+    return sum(len(predictions[name]) for name in names)
+
+
+def _table(number: Mapping[str, int], instances: Mapping[str, Instances]) -> Table:
+    joined = Instances.concat(list(instances.values()))
+    sizes = [len(found) for found in instances.values()]
+    videos = np.repeat(np.array([number[name] for name in instances], np.int64), sizes)
+    return Table(videos, joined.labels, joined.segments, joined.scores)
+
+
+def _with_segments(table: Table, segments: Float[np.ndarray, "n 2"]) -> Table:
+    return Table(table.videos, table.labels, segments, table.scores)
+
+
+def _check_labels(labels: Int[np.ndarray, " n"], classes: tuple[str, ...]) -> None:
+    if len(labels) and labels.max() >= len(classes):
+        raise InputError(
+            f"a prediction has class number {labels.max()}, but the annotations have {len(classes)} classes"
+        )

@@ -1,0 +1,26 @@
+"""How well video-level scores say which classes a video holds."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from wtal.errors import InputError
+from wtal.evaluate.precision import plain_ap
+
+
+def classification_map(scores: Float[np.ndarray, "v c"], labels: Bool[np.ndarray, "v c"]) -> float:
+    """Mean over classes, in percent, of the average precision with which a class's scores rank the videos.
+
+    Classes that no video holds are left out. Equal scores go by the order of the videos.
+
+    >>> scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.3]])
+    >>> classification_map(scores, np.array([[True, False], [False, True], [True, False]]))
+    100.0
+    """
+    if not np.isfinite(scores).all():
+        raise InputError("video scores must be finite")
+    held = labels.any(axis=0)
+    if not held.any():
+        raise InputError("no video holds any class, so there is nothing to score against")
+    rankings = np.argsort(-scores, axis=0, kind="stable")
+    right = np.take_along_axis(labels, rankings, axis=0)
+    return 100.0 * float(np.mean([plain_ap(right[:, c]) for c in np.flatnonzero(held)]))

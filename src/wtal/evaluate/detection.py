@@ -1,0 +1,101 @@
+"""Mean average precision: the number that papers compare."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from wtal.annotations import Annotations
+from wtal.errors import InputError
+from wtal.evaluate.ambiguous import Intervals
+from wtal.evaluate.case import Case, prepare
+from wtal.evaluate.matching import match
+from wtal.evaluate.precision import interpolated_ap
+from wtal.evaluate.protocols import Protocol
+from wtal.evaluate.snippets import Unit
+from wtal.instances import Instances
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """Average precision in percent of each class at each threshold, and on what it was measured."""
+
+    protocol: str
+    tiou: tuple[float, ...]
+    classes: tuple[str, ...]
+    ap: Float[np.ndarray, "k t"]
+    averages: tuple[tuple[float, float], ...]
+    n_videos: int
+    n_truth: int
+    n_predictions: int
+    n_ambiguous: int | None
+
+    @property
+    def map(self) -> Float[np.ndarray, " t"]:
+        """The mean over classes at each threshold."""
+        return self.ap.mean(axis=0)
+
+    @property
+    def average(self) -> dict[str, float]:
+        """The mean over each of the protocol's ranges of thresholds, both ends included, by name."""
+        inside = {f"{low}:{high}": [low <= threshold <= high for threshold in self.tiou] for low, high in self.averages}
+        return {name: float(self.map[chosen].mean()) for name, chosen in inside.items()}
+
+
+def score(
+    predictions: Mapping[str, Instances],
+    annotations: Annotations,
+    *,
+    protocol: str | Protocol = "thumos14",
+    subset: str | None = None,
+    ambiguous: Intervals | None = None,
+    unit: Unit = "seconds",
+) -> Score:
+    """The mean average precision of predictions under a protocol; see `wtal.evaluate.prepare` for the arguments."""
+    return mean_average_precision(
+        prepare(predictions, annotations, protocol=protocol, subset=subset, ambiguous=ambiguous, unit=unit)
+    )
+
+
+def mean_average_precision(case: Case) -> Score:
+    """The average precision of every class that has truth; one without predictions counts 0, for itself only.
+
+    >>> from wtal.annotations import Video
+    >>> truth = Instances([[0.0, 4.0], [5.0, 9.0]], labels=[0, 1])
+    >>> known = Annotations(("Run", "Jump"), {"a": Video("test", 60.0, truth)})
+    >>> mean_average_precision(prepare({"a": truth[:1]}, known)).map.tolist()
+    [50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0]
+    """
+    if not len(case.truth):
+        raise InputError("there is no true instance in these videos, so there is nothing to score against")
+    right = match(case, case.protocol.tiou) >= 0
+    return Score(
+        case.protocol.name,
+        case.protocol.tiou,
+        tuple(case.classes[label] for label in case.labels.tolist()),
+        100.0 * ap_per_class(right, case.predictions.labels, case.truth.labels),
+        case.protocol.averages,
+        case.n_videos,
+        len(case.truth),
+        len(case.predictions),
+        case.n_ambiguous,
+    )
+
+
+def ap_per_class(
+    right: Bool[np.ndarray, "n t"], labels: Int[np.ndarray, " n"], truth_labels: Int[np.ndarray, " m"]
+) -> Float[np.ndarray, "k t"]:
+    """The interpolated average precision of each class that has truth, in the order of their numbers."""
+    present, n_truth = np.unique(truth_labels, return_counts=True)
+    by_class = np.argsort(labels, kind="stable")
+    sorted_labels = labels[by_class]
+    bounds = zip(
+        np.searchsorted(sorted_labels, present, side="left"),
+        np.searchsorted(sorted_labels, present, side="right"),
+        strict=True,
+    )
+    ap = [
+        interpolated_ap(right[by_class[first:past]], int(n)) for (first, past), n in zip(bounds, n_truth, strict=True)
+    ]
+    return np.array(ap, np.float64).reshape(len(present), right.shape[1])

@@ -1,0 +1,131 @@
+"""Why a number is low: what the false positives are, and which instances are missed.
+
+In the manner of Alwassel et al., "Diagnosing Error in Temporal Action Detectors" (ECCV 2018).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from wtal.errors import InputError
+from wtal.evaluate.case import Case
+from wtal.evaluate.detection import ap_per_class
+from wtal.evaluate.lengths import LengthBin, by_length
+from wtal.evaluate.matching import candidates, match
+
+KINDS = (
+    "true_positive",
+    "double_detection",
+    "wrong_label",
+    "bad_boundary",
+    "wrong_label_and_boundary",
+    "background",
+)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The errors at one tIoU threshold.
+
+    `counts` are the kinds among each class's best predictions, ten times as many as it has true instances; `gains`
+    is how many points of mAP it would bring if all predictions of a kind were gone, or if what is missed were not
+    there to be found.
+    """
+
+    tiou: float
+    map: float
+    counts: dict[str, int]
+    gains: dict[str, float]
+    n_truth: int
+    n_missed: int
+    lengths: tuple[LengthBin, ...]
+
+
+def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, budget: int = 10) -> Diagnosis:
+    """What kind each prediction is at `tiou`, what each kind costs, and how instances of each length fare.
+
+    A prediction that finds nothing is, the first that holds: a double detection (it overlaps a true instance of
+    its class enough, but a better-scored one has found that), a wrong label (enough overlap with another class), a
+    bad boundary (overlap with its own class, at least `background_tiou`), both wrong (with another), background.
+
+    >>> from wtal.annotations import Annotations, Video
+    >>> from wtal.evaluate.case import prepare
+    >>> from wtal.instances import Instances
+    >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[0.0, 4.0], [5.0, 9.0]]))})
+    >>> found = {"a": Instances([[0.0, 4.0], [5.0, 6.0], [20.0, 30.0]], scores=[0.7, 0.9, 0.8])}
+    >>> why = diagnose(prepare(found, truth))
+    >>> why.n_missed, {kind: n for kind, n in why.counts.items() if n}
+    (1, {'true_positive': 1, 'bad_boundary': 1, 'background': 1})
+    """
+    if not 0 < background_tiou <= tiou <= 1:
+        raise InputError(f"wanted 0 < background_tiou <= tiou <= 1, got {background_tiou} and {tiou}")
+    if not len(case.truth):
+        raise InputError("there is no true instance in these videos, so there is nothing to diagnose")
+    found = match(case, (tiou,))[:, 0]
+    kinds = _kinds(case, found, tiou, background_tiou)
+    right = found >= 0
+    labels, truth_labels = case.predictions.labels, case.truth.labels
+
+    def map_of(kept: Bool[np.ndarray, " n"], truth: Int[np.ndarray, " m"]) -> float:
+        return 100.0 * float(ap_per_class(right[kept, None], labels[kept], truth).mean())
+
+    everything = np.ones(len(right), bool)
+    now = map_of(everything, truth_labels)
+    gains = {name: map_of(kinds != kind, truth_labels) - now for kind, name in enumerate(KINDS) if kind > 0}
+    reached = np.zeros(len(truth_labels), bool)
+    reached[found[right]] = True
+    gains["missed"] = _map_without_missed(right, labels, truth_labels, reached) - now
+    looked_at = _best_of_each_class(labels, truth_labels, budget)
+    counts = np.bincount(kinds[looked_at], minlength=len(KINDS))
+    return Diagnosis(
+        tiou,
+        now,
+        dict(zip(KINDS, counts.tolist(), strict=True)),
+        gains,
+        len(truth_labels),
+        int((~reached).sum()),
+        by_length(case, found),
+    )
+
+
+def _kinds(case: Case, found: Int[np.ndarray, " n"], tiou: float, background_tiou: float) -> Int[np.ndarray, " n"]:
+    """The number in KINDS of each prediction."""
+    from wtal.compiled import highest_tious
+
+    first, past = candidates(case, same_class=False)
+    own, other = highest_tious(
+        case.predictions.segments,
+        case.predictions.labels,
+        first,
+        past,
+        case.truth.segments,
+        case.truth.labels,
+    ).T
+    conditions = [found >= 0, own >= tiou, other >= tiou, own >= background_tiou, other >= background_tiou]
+    return np.select(conditions, range(len(conditions)), default=len(conditions)).astype(np.int64)
+
+
+def _best_of_each_class(
+    labels: Int[np.ndarray, " n"], truth_labels: Int[np.ndarray, " m"], budget: int
+) -> Bool[np.ndarray, " n"]:
+    """Which predictions are among the best `budget` times the number of true instances of their class."""
+    by_class = np.argsort(labels, kind="stable")
+    sorted_labels = labels[by_class]
+    ranks = np.empty(len(labels), np.int64)
+    ranks[by_class] = np.arange(len(labels)) - np.searchsorted(sorted_labels, sorted_labels)
+    n_truth = np.bincount(truth_labels, minlength=int(labels.max(initial=0)) + 1)
+    return ranks < budget * n_truth[labels]
+
+
+def _map_without_missed(
+    right: Bool[np.ndarray, " n"],
+    labels: Int[np.ndarray, " n"],
+    truth_labels: Int[np.ndarray, " m"],
+    reached: Bool[np.ndarray, " m"],
+) -> float:
+    """mAP if only the instances that were found had been there; a class of which none was found keeps its 0."""
+    ap = ap_per_class(right[:, None], labels, truth_labels)[:, 0]
+    present, n_truth = np.unique(truth_labels, return_counts=True)
+    n_reached = np.array([reached[truth_labels == label].sum() for label in present])
+    return 100.0 * float((ap * n_truth / np.maximum(n_reached, 1)).mean())

@@ -1,0 +1,71 @@
+"""The evaluation protocols as data: which videos, which thresholds, and whether time is whole snippets."""
+
+from dataclasses import dataclass
+
+from wtal.errors import InputError
+
+_TENTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+_TWENTIETHS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One way of scoring predictions, complete: two people who name it get the same number.
+
+    `subsets` are the names under which the evaluated videos appear in annotation files, `averages` the ranges of
+    thresholds that are reported as one number, `length_bins_s` the edges between short and long instances in the
+    diagnosis. With `whole_snippets` the truth is rounded and predictions are cut down to snippet integers.
+    """
+
+    name: str
+    tiou: tuple[float, ...]
+    averages: tuple[tuple[float, float], ...]
+    subsets: tuple[str, ...]
+    excluded_videos: tuple[str, ...] = ()
+    whole_snippets: bool = False
+    length_bins_s: tuple[float, ...] = (3.0, 6.0, 12.0, 18.0)
+
+
+_THUMOS_TEST = ("test", "Test", "testing")
+_THUMOS_AVERAGES = ((0.1, 0.5), (0.3, 0.7), (0.1, 0.7))
+
+PROTOCOLS: dict[str, Protocol] = {
+    protocol.name: protocol
+    for protocol in (
+        Protocol(
+            "thumos14",
+            tiou=_TENTHS,
+            averages=_THUMOS_AVERAGES,
+            subsets=_THUMOS_TEST,
+            # annotated wrongly or not at all; without them the test set is the 210 videos of the field's tables
+            excluded_videos=("video_test_0000270", "video_test_0001292", "video_test_0001496"),
+        ),
+        Protocol(
+            "thumos14-wtalc",
+            tiou=_TENTHS,
+            averages=_THUMOS_AVERAGES,
+            subsets=_THUMOS_TEST,
+            whole_snippets=True,
+        ),
+        Protocol(
+            "activitynet13",
+            tiou=_TWENTIETHS,
+            averages=((0.5, 0.95),),
+            subsets=("validation", "val"),
+            length_bins_s=(30.0, 60.0, 120.0, 180.0),
+        ),
+    )
+}
+
+
+def protocol_named(protocol: str | Protocol) -> Protocol:
+    """The protocol of that name, or the given one itself.
+
+    >>> protocol_named("activitynet13").averages
+    ((0.5, 0.95),)
+    """
+    if isinstance(protocol, Protocol):
+        return protocol
+    if protocol not in PROTOCOLS:
+        raise InputError(f"no protocol {protocol!r}; there are {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[protocol]

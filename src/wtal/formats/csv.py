@@ -1,0 +1,55 @@
+"""CSV with one instance per line: `video,label,start,end,score`, times in seconds."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from wtal.errors import InputError
+from wtal.files import written_whole
+from wtal.formats.rows import Rows, in_writing_order
+from wtal.instances import Instances
+
+COLUMNS = ("video", "label", "start", "end", "score")
+
+
+def read_predictions(path: Path | str, classes: Sequence[str]) -> dict[str, Instances]:
+    """The instances of each video; columns may come in any order, and further ones are ignored.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "pred.csv"
+    >>> write_predictions(path, {"a": Instances([[1.0, 2.5]], [0.5], [0])}, ["Run"])
+    >>> path.read_text()
+    'video,label,start,end,score\\na,Run,1.0,2.5,0.5\\n'
+    >>> read_predictions(path, ["Run"])["a"].segments.tolist()
+    [[1.0, 2.5]]
+    """
+    rows = Rows(path, classes)
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            lines = csv.DictReader(file)
+            missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
+            if missing:
+                raise InputError(
+                    f"{path}: no column {', '.join(missing)} in the first line; wanted {','.join(COLUMNS)}"
+                )
+            for line in lines:
+                where = f"line {lines.line_num}"
+                if not line["video"] or line["score"] is None:
+                    raise InputError(f"{path}: {where} is not whole; wanted {','.join(COLUMNS)}")
+                rows.add(line["video"], line["label"], line["start"], line["end"], line["score"], where=where)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a text file (byte {error.start} is not UTF-8)") from error
+    except csv.Error as error:
+        raise InputError(f"{path} is not CSV: {error}") from error
+    return rows.instances()
+
+
+def write_predictions(path: Path | str, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:
+    """Write one line per instance: videos by name, the best instance first; a video without any has no line."""
+    with written_whole(Path(path)) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for video, rows in in_writing_order(predictions, classes):
+            writer.writerows((video, *row) for row in rows)
