@@ -1,0 +1,143 @@
+"""The doctor: what is wrong with a data set, found before hours of training are lost."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from wtal.annotations import Annotations
+from wtal.data.clock import Length, check_clock
+from wtal.data.findings import Finding, some
+from wtal.data.record import VideoRecord, did_you_mean
+from wtal.data.source import Source, Streams, length_text
+from wtal.data.store import Store
+from wtal.errors import InputError
+
+Track = Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]
+LONG = 10_000  # snippets: 1.8 hours at the usual rate
+
+
+def unknown_labels(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
+    """The tags that the class list lacks, each with the videos that carry it."""
+    wrong: dict[str, list[str]] = {}
+    for record in records:
+        for tag in set(record.tags) - set(classes):
+            wrong.setdefault(tag, []).append(record.name)
+    return [
+        Finding(
+            "error",
+            None,
+            f"label {tag!r} of {some(names)} is not in the class list{did_you_mean(tag, classes)}",
+            "correct the label or add it to the class list",
+        )
+        for tag, names in sorted(wrong.items())
+    ]
+
+
+def check_labels(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
+    """What is wrong with the tags: unknown names, videos without any, classes that nothing teaches."""
+    findings = unknown_labels(records, classes)
+    training = [record for record in records if record.split == "train"]
+    if untagged := [record.name for record in training if not record.tags]:
+        what = f"{len(untagged)} training videos have no tag: {some(untagged)}"
+        fix = "right if they show background only; otherwise tag them or take them out of the training split"
+        findings.append(Finding("warning", None, what, fix))
+    taught = {tag for record in training for tag in record.tags}
+    if training and (never := sorted(set(classes) - taught)):
+        what = f"{len(never)} of {len(classes)} classes have no training video: {some(never)}"
+        fix = "they cannot be learned; give the list of the others with --classes, or add videos"
+        findings.append(Finding("error", None, what, fix))
+    if not training:
+        findings.append(Finding("note", None, "there is no training video", "enough to localize, not to train"))
+    return findings
+
+
+def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[Finding]:
+    """What is wrong with one video's features."""
+
+    def found(what: str, fix: str = "extract its features again, or leave the video out") -> Finding:
+        return Finding("error", name, what, fix)
+
+    findings = []
+    lengths = {stream: len(array) for stream, array in streams.items()}
+    if len(set(lengths.values())) > 1 and not trim:
+        findings.append(found(length_text(lengths), "extract again, or cut to the shorter with --trim"))
+    if min(lengths.values(), default=0) == 0:
+        return [*findings, found("there are no snippets")]
+    for stream, array in streams.items():
+        if what := _wrong_values(array):
+            findings.append(found(f"{stream} {what}"))
+    if findings:
+        return findings
+    t = min(lengths.values())
+    if t == 1:
+        findings.append(Finding("warning", name, "has one snippet only", "nothing can be localized in it"))
+    if t > LONG:
+        what = f"has {t} snippets; a training step holds all of a video"
+        findings.append(Finding("note", name, what, "mind the memory, or sample segments"))
+    return findings
+
+
+def _wrong_values(array: Float[np.ndarray, "t d"]) -> str:
+    bad = np.count_nonzero(~np.isfinite(array))
+    if bad:
+        row = int(np.argmin(np.isfinite(array).all(axis=1)))
+        return f"has {bad} values that are NaN or infinite, the first in snippet {row}"
+    if not array.any():
+        return "is zero everywhere"
+    if len(array) > 2 and (array == array[0]).all():
+        return f"is the same in all {len(array)} snippets"
+    return ""
+
+
+def check_source(source: Source, *, trim: bool = False, track: Track = iter) -> list[Finding]:
+    """Everything that is wrong with a source. Reads all of its features, one video at a time."""
+    findings = [*source.findings, *check_labels(source.records, source.classes)]
+    lengths, widths = [], {}
+    for record in track(source.records):
+        try:
+            streams = source.load(record.name)
+        except InputError as error:
+            findings.append(Finding("error", record.name, str(error), "or leave the video out with --skip-bad"))
+            continue
+        findings += check_features(record.name, streams, trim=trim)
+        widths[record.name] = tuple(array.shape[1] for array in streams.values())
+        t = min(len(array) for array in streams.values())
+        lengths.append(Length(record, t, _last_end(source.truth, record.name)))
+    return findings + _check_widths(widths) + check_clock(lengths)
+
+
+def check_store(store: Store, *, track: Track = iter) -> list[Finding]:
+    """Everything that is wrong with a store, its bytes included: they must be those that were written."""
+    records = tuple(store.records.values())
+    findings = check_labels(records, store.classes)
+    truth = store.truth() if (store.path / "gt.json").exists() else None
+    digest = hashlib.blake2b(digest_size=16)
+    lengths = []
+    for record in track(records):
+        features = store.features(record.name)
+        digest.update(features.tobytes())
+        findings += check_features(record.name, {stream: features[:, at] for stream, at in store.streams.items()})
+        lengths.append(Length(record, len(features), _last_end(truth, record.name)))
+    if digest.hexdigest() != store.index["features"]["digest"]:
+        what = "features.npy is not what was written when the store was made"
+        findings.append(Finding("error", None, what, "the disk or a copy has damaged it: convert again"))
+    return findings + check_clock(lengths)
+
+
+def _check_widths(widths: dict[str, tuple[int, ...]]) -> list[Finding]:
+    by_width: dict[tuple[int, ...], list[str]] = {}
+    for name, width in widths.items():
+        by_width.setdefault(width, []).append(name)
+    usual = max(by_width, key=lambda width: len(by_width[width]), default=())
+    return [
+        Finding("error", None, f"{some(names)}: {width} dimensions where others have {usual}", "use one extractor")
+        for width, names in by_width.items()
+        if width != usual
+    ]
+
+
+def _last_end(truth: Annotations | None, name: str) -> float | None:
+    video = truth.videos.get(name) if truth else None
+    return float(video.instances.ends.max()) if video is not None and len(video.instances) else None

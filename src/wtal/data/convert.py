@@ -1,0 +1,82 @@
+"""Any source into a store: read, verify, write, one video at a time."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from wtal.data.check import check_features, check_labels, unknown_labels
+from wtal.data.findings import Finding, errors
+from wtal.data.record import VideoRecord
+from wtal.data.source import Source, join_streams
+from wtal.data.truth import renumber, write_truth
+from wtal.data.writer import Dtype, StoreWriter, new_store
+from wtal.errors import InputError
+from wtal.timebase import TimeBase
+
+Track = Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]
+
+
+def convert(
+    source: Source,
+    path: Path,
+    *,
+    trim: bool = False,
+    stretch: bool = False,
+    skip_bad: bool = False,
+    dtype: Dtype = "float32",
+    overwrite: bool = False,
+    track: Track = iter,
+) -> list[Finding]:
+    """Write the store at `path`, whole or not at all, and say what was found on the way.
+
+    The first video that is broken stops it; with `skip_bad` broken videos are left out and reported. `trim` cuts
+    RGB and flow to the shorter. `stretch` gives each video a time base in which its snippets fill its duration,
+    for features that were resampled to a fixed number per video. `track` may wrap the videos for a progress bar.
+    """
+    findings = [*source.findings, *check_labels(source.records, source.classes)]
+    fatal = unknown_labels(source.records, source.classes)
+    if not skip_bad:
+        fatal += errors(source.findings)
+    if fatal:
+        raise InputError(str(fatal[0]))
+    truth = renumber(source.truth, source.classes, "the annotations") if source.truth else None
+    timebase = source.records[0].timebase if source.records else TimeBase()
+    kept: list[VideoRecord] = []
+    with new_store(
+        path, classes=source.classes, timebase=timebase, layout=source.layout, dtype=dtype, overwrite=overwrite
+    ) as writer:
+        for record in track(source.records):
+            try:
+                kept.append(_one(source, record, writer, trim=trim, stretch=stretch))
+            except InputError as error:
+                if not skip_bad:
+                    raise InputError(
+                        f"{error} (wtal data check lists everything that is wrong; --skip-bad leaves such videos out)"
+                    ) from error
+                findings.append(Finding("error", record.name, str(error), "left out"))
+        if not kept:
+            raise InputError(f"none of the {len(source.records)} videos is fit to use; see wtal data check")
+        if truth is not None:
+            write_truth(writer.folder / "gt.json", truth, kept)
+    return findings
+
+
+def _one(source: Source, record: VideoRecord, writer: StoreWriter, *, trim: bool, stretch: bool) -> VideoRecord:
+    streams = source.load(record.name)
+    if broken := errors(check_features(record.name, streams, trim=trim)):
+        raise InputError(str(broken[0]))
+    features = join_streams(record.name, streams, trim=trim)
+    if stretch:
+        record = replace(record, timebase=_stretched(record, features))
+    writer.add(record, features, {stream: array.shape[1] for stream, array in streams.items()})
+    return record
+
+
+def _stretched(record: VideoRecord, features: Float[np.ndarray, "t d"]) -> TimeBase:
+    if record.duration_s is None:
+        raise InputError(f"{record.name}: --stretch needs its duration, which the annotations do not give")
+    clock = record.timebase
+    return TimeBase(clock.fps, record.duration_s * clock.fps / len(features), clock.offset_snippets)

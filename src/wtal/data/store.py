@@ -1,0 +1,165 @@
+"""Store: a folder with every video's features in one memory-mapped array and a readable index beside it.
+
+STORE/features.npy   all videos' snippets, one under the other: float32 or float16 (Σt, d)
+STORE/index.json     classes, streams, time base, and one line per video
+STORE/gt.json        the true instances where they are known (ActivityNet form); training never opens it
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+from wtal.annotations import Annotations
+from wtal.data.record import VideoRecord, did_you_mean
+from wtal.errors import InputError
+from wtal.timebase import TimeBase
+
+FORMAT = "wtal-store"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """An open store. Opening reads the index only; a video's features are a slice of the memory map."""
+
+    path: Path
+    index: Mapping[str, Any]
+    classes: tuple[str, ...]
+    records: Mapping[str, VideoRecord]
+    rows: Mapping[str, slice]
+    streams: Mapping[str, slice]
+    matrix: Float[np.ndarray, "n d"]
+
+    @classmethod
+    def open(cls, path: Path | str) -> "Store":
+        """The store in folder `path`."""
+        path = Path(path)
+        index = _read_index(path / "index.json")
+        try:
+            return cls._from_index(path, index)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path / 'index.json'} lacks or misspells {error}; convert again") from error
+
+    @classmethod
+    def _from_index(cls, path: Path, index: dict[str, Any]) -> "Store":
+        default = TimeBase(**index["timebase"])
+        records, rows, start = {}, {}, 0
+        for video in index["videos"]:
+            name, snippets = video["name"], int(video["snippets"])
+            records[name] = VideoRecord(
+                name,
+                video["split"],
+                tuple(video["tags"]),
+                video.get("duration_s"),
+                TimeBase(**video["timebase"]) if "timebase" in video else default,
+            )
+            rows[name] = slice(start, start + snippets)
+            start += snippets
+        streams, column = {}, 0
+        for stream, width in index["features"]["streams"].items():
+            streams[stream] = slice(column, column + width)
+            column += width
+        matrix = _map_features(path / "features.npy", (start, column), index["features"]["dtype"])
+        return cls(path, index, tuple(index["classes"]), records, rows, streams, matrix)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def dimensions(self) -> int:
+        """Length of one snippet's feature vector, all streams together."""
+        return int(self.matrix.shape[1])
+
+    def names(self, split: str | None = None) -> tuple[str, ...]:
+        """The videos of a split ("train", "val", "test"), or all of them, in the order of the index."""
+        chosen = tuple(n for n, record in self.records.items() if split in (None, record.split))
+        if split is not None and not chosen:
+            there = sorted({record.split for record in self.records.values()})
+            raise InputError(f"{self.path} has no video of split {split}; it has {there}")
+        return chosen
+
+    def features(self, name: str, stream: str | None = None) -> Float[np.ndarray, "t _"]:
+        """One video's features, or one stream of them, straight from the memory map (read-only)."""
+        rows = self.rows[self._known(name)]
+        if stream is None:
+            return self.matrix[rows]
+        if stream not in self.streams:
+            raise InputError(f"{self.path} has no stream {stream}; it has {', '.join(self.streams)}")
+        return self.matrix[rows, self.streams[stream]]
+
+    def length(self, name: str) -> int:
+        """Number of snippets of a video."""
+        rows = self.rows[self._known(name)]
+        return int(rows.stop - rows.start)
+
+    def timebase(self, name: str) -> TimeBase:
+        """How a video's snippets lie on its clock."""
+        return self.records[self._known(name)].timebase
+
+    def duration_s(self, name: str) -> float:
+        """Seconds a video lasts: as annotated, or as long as its snippets where that is not known."""
+        record = self.records[self._known(name)]
+        return record.duration_s or self.length(name) * record.timebase.snippet_s
+
+    def labels(self, split: str | None = None) -> Float32[np.ndarray, "n c"]:
+        """The tags of the split's videos, 1 where a video carries the class: rows as `names`, columns as classes."""
+        names = self.names(split)
+        column = {tag: number for number, tag in enumerate(self.classes)}
+        out = np.zeros((len(names), len(self.classes)), dtype=np.float32)
+        for row, name in enumerate(names):
+            out[row, [column[tag] for tag in self.records[name].tags]] = 1
+        return out
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What two stores share only if they would train the same: features, lengths, splits, tags and classes."""
+        content = {key: value for key, value in self.index.items() if key != "source"}
+        text = json.dumps(content, sort_keys=True, ensure_ascii=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def truth(self) -> Annotations:
+        """The true instances, for evaluation and diagnosis only; their labels are the store's class numbers."""
+        from wtal.data.truth import read_truth
+
+        return read_truth(self.path / "gt.json", self.classes)
+
+    def _known(self, name: str) -> str:
+        if name not in self.rows:
+            raise InputError(f"{self.path} has no video {name}{did_you_mean(name, self.rows)}")
+        return name
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder looks like a store."""
+    return (path / "index.json").is_file() and (path / "features.npy").exists()
+
+
+def _read_index(path: Path) -> dict[str, Any]:
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"{path.parent} is not a store (no index.json): make one with wtal data convert") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    if not isinstance(index, dict) or index.get("format") != FORMAT:
+        raise InputError(f"{path} is not the index of a store; make one with wtal data convert")
+    if index.get("version") != VERSION:
+        raise InputError(f"{path} has version {index.get('version')}, this wtal reads {VERSION}; convert again")
+    return index
+
+
+def _map_features(path: Path, shape: tuple[int, int], dtype: str) -> Float[np.ndarray, "n d"]:
+    try:
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path} is missing, cut off or damaged ({error}); convert again") from error
+    if matrix.shape != shape or matrix.dtype != np.dtype(dtype):
+        raise InputError(f"{path} holds {matrix.dtype} {matrix.shape}, its index says {dtype} {shape}; convert again")
+    return np.asarray(matrix)

@@ -1,0 +1,55 @@
+"""The true instances of a store's videos: in their own file, so that training cannot see them by accident."""
+
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from wtal.annotations import Annotations, Video
+from wtal.data.findings import Finding
+from wtal.data.record import VideoRecord
+from wtal.errors import DataWarning, InputError
+from wtal.formats.activitynet import read_annotations, write_annotations
+from wtal.instances import Instances
+
+
+def read_truth(path: Path, classes: tuple[str, ...]) -> Annotations:
+    """The annotations in `path` with labels that are numbers in `classes`."""
+    if not path.exists():
+        raise InputError(f"{path.parent} holds no true instances (gt.json); convert again with --gt to add them")
+    return renumber(read_annotations(path), classes, str(path))
+
+
+def read_with_findings(path: Path) -> tuple[Annotations, list[Finding]]:
+    """The annotations in `path`, and what reading them would have warned about."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        annotations = read_annotations(path)
+    fix = "the videos keep their tags; correct the file if the times matter"
+    return annotations, [Finding("warning", None, str(warning.message), fix) for warning in caught]
+
+
+def renumber(annotations: Annotations, classes: tuple[str, ...], where: str) -> Annotations:
+    """The same annotations with labels that are numbers in `classes`, which must hold every name in use."""
+    number = {name: i for i, name in enumerate(classes)}
+    new = np.array([number.get(name, -1) for name in annotations.classes], dtype=np.int64)
+    videos = {}
+    for name, video in annotations.videos.items():
+        old = video.instances
+        labels = new[old.labels]
+        if (labels < 0).any():
+            unknown = annotations.classes[old.labels[labels < 0][0]]
+            raise InputError(f"{where}: {name} has instances of {unknown}, which the class list lacks")
+        videos[name] = Video(video.subset, video.duration_s, Instances(old.segments, old.scores, labels))
+    return Annotations(classes, videos)
+
+
+def write_truth(path: Path, truth: Annotations, records: Iterable[VideoRecord]) -> None:
+    """Write what `truth` knows about these videos to `path`, under the records' splits and durations."""
+    videos = {
+        record.name: Video(record.split, record.duration_s, truth.videos[record.name].instances)
+        for record in records
+        if record.name in truth.videos
+    }
+    write_annotations(path, Annotations(truth.classes, videos))

@@ -1,0 +1,173 @@
+"""Writing a store: streamed video by video, and whole or not there at all."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy.lib import format as npy
+
+from wtal.data.record import VideoRecord
+from wtal.data.store import FORMAT, VERSION
+from wtal.errors import InputError
+from wtal.timebase import TimeBase
+
+Dtype = Literal["float32", "float16"]
+
+
+@dataclass(eq=False)
+class StoreWriter:
+    """Takes one video after another; memory stays at one video. Use it through `new_store`."""
+
+    folder: Path
+    file: BinaryIO
+    classes: tuple[str, ...]
+    timebase: TimeBase
+    layout: str
+    dtype: np.dtype[Any]
+    streams: dict[str, int] = field(default_factory=dict)
+    videos: dict[str, dict[str, Any]] = field(default_factory=dict)
+    n_snippets: int = 0
+    digest: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+
+    def add(
+        self, record: VideoRecord, features: Float[np.ndarray, "t d"], streams: Mapping[str, int] | None = None
+    ) -> None:
+        """Append a video. `streams` names the columns, left to right; by default there is one stream."""
+        name, (t, d) = record.name, features.shape
+        widths = dict(streams) if streams is not None else {"features": d}
+        if not self.streams:
+            self.streams = widths
+            self._header()
+        if widths != self.streams or sum(widths.values()) != d:
+            raise InputError(f"{name}: has {d} dimensions {widths}, the videos before it {self.streams}")
+        if name in self.videos:
+            raise InputError(f"{name}: the data set names this video twice")
+        if t == 0:
+            raise InputError(f"{name}: has no snippets; extract its features again or leave it out")
+        if unknown := [tag for tag in record.tags if tag not in self.classes]:
+            raise InputError(f"{name}: tag {unknown[0]} is not in the class list {list(self.classes)}")
+        with np.errstate(over="ignore"):  # what overflows float16 is found by the next line
+            block = np.ascontiguousarray(features, dtype=self.dtype)
+        if not np.isfinite(block).all():
+            raise InputError(f"{name}: features are not finite as {self.dtype}; {_NOT_FINITE}")
+        data = block.tobytes()
+        self.file.write(data)
+        self.digest.update(data)
+        self.n_snippets += t
+        self.videos[name] = _line(record, t, self.timebase)
+
+    def _header(self) -> None:
+        # numpy leaves room in the header for the first axis to grow, so the final count fits where 0 stood
+        self.file.seek(0)
+        shape = (self.n_snippets, sum(self.streams.values()))
+        npy.write_array_header_1_0(
+            self.file, {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
+        )
+
+    def finish(self) -> None:
+        """Write the final header and the index."""
+        if not self.videos:
+            raise InputError("a store needs at least one video")
+        self._header()
+        index = {
+            "format": FORMAT,
+            "version": VERSION,
+            "source": {"layout": self.layout},
+            "classes": list(self.classes),
+            "features": {
+                "dtype": str(self.dtype),
+                "snippets": self.n_snippets,
+                "streams": self.streams,
+                "digest": self.digest.hexdigest(),
+            },
+            "timebase": asdict(self.timebase),
+        }
+        # one line per video, so that the index can be read and searched by eye
+        head = json.dumps(index, indent=1, ensure_ascii=False).removesuffix("\n}")
+        lines = ",\n  ".join(json.dumps(video, ensure_ascii=False) for video in self.videos.values())
+        text = f'{head},\n "videos": [\n  {lines}\n ]\n}}\n'
+        (self.folder / "index.json").write_text(text, encoding="utf-8")
+
+
+_NOT_FINITE = "NaN, infinity, or a value above 65504 in float16; extract again, or leave the video out"
+
+
+def _line(record: VideoRecord, t: int, default: TimeBase) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "name": record.name,
+        "split": record.split,
+        "snippets": t,
+        "tags": list(record.tags),
+    }
+    if record.duration_s is not None:
+        line["duration_s"] = record.duration_s
+    if record.timebase != default:
+        line["timebase"] = asdict(record.timebase)
+    return line
+
+
+@contextmanager
+def new_store(
+    path: Path,
+    *,
+    classes: tuple[str, ...],
+    timebase: TimeBase | None = None,
+    layout: str = "own",
+    dtype: Dtype = "float32",
+    overwrite: bool = False,
+) -> Iterator[StoreWriter]:
+    """A writer whose store appears at `path` only if the block ends without an error.
+
+    >>> from wtal.data.store import Store
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with new_store(folder / "s", classes=("Run",)) as writer:
+    ...     writer.add(VideoRecord("a", "train", ("Run",)), np.ones((3, 4), np.float32))
+    >>> Store.open(folder / "s").features("a").shape
+    (3, 4)
+    """
+    if path.exists() and not overwrite:
+        raise InputError(f"{path} exists; choose another place or say --overwrite")
+    if path.exists() and not ((path / "index.json").exists() or (path.is_dir() and not any(path.iterdir()))):
+        raise InputError(f"{path} is not a store, so it is not overwritten; choose another place")
+    beside: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial"))
+        with (beside / "features.npy").open("wb") as file:
+            writer = StoreWriter(
+                beside, file, classes, timebase or TimeBase(), layout, np.dtype(dtype).newbyteorder("<")
+            )
+            yield writer
+            writer.finish()
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        beside.chmod(0o777 & ~umask)  # mkdtemp makes folders private; give ours what mkdir would have given
+        _move_into_place(beside, path)
+    except OSError as error:
+        full = error.errno == errno.ENOSPC
+        raise InputError(f"cannot write {path}: {'the disk is full' if full else error.strerror or error}") from error
+    finally:
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+def _move_into_place(beside: Path, path: Path) -> None:
+    if not path.exists():
+        beside.rename(path)
+        return
+    old = beside.with_suffix(".old")
+    path.rename(old)
+    beside.rename(path)
+    shutil.rmtree(old)
