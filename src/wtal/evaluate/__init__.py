@@ -10,7 +10,7 @@
 
 from wtal.evaluate.ambiguous import read_ambiguous
 from wtal.evaluate.case import Case, prepare
-from wtal.evaluate.classification import classification_map
+from wtal.evaluate.classification import classification_map, video_level
 from wtal.evaluate.detection import Score, mean_average_precision, score
 from wtal.evaluate.diagnosis import Diagnosis, diagnose
 from wtal.evaluate.protocols import PROTOCOLS, Protocol
@@ -29,4 +29,5 @@ __all__ = [
     "prepare",
     "read_ambiguous",
     "score",
+    "video_level",
 ]

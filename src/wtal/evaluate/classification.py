@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from wtal.errors import InputError
+from wtal.evaluate.case import Case
 from wtal.evaluate.precision import plain_ap
 
 
@@ -24,3 +25,25 @@ def classification_map(scores: Float[np.ndarray, "v c"], labels: Bool[np.ndarray
     rankings = np.argsort(-scores, axis=0, kind="stable")
     right = np.take_along_axis(labels, rankings, axis=0)
     return 100.0 * float(np.mean([plain_ap(right[:, c]) for c in np.flatnonzero(held)]))
+
+
+def video_level(case: Case) -> tuple[Float[np.ndarray, "v c"], Bool[np.ndarray, "v c"]]:
+    """What instances say about whole videos: the best score of each class, and the classes that are there.
+
+    A class of which a video has no prediction scores below all others.
+
+    >>> from wtal.annotations import Annotations, Video
+    >>> from wtal.evaluate.case import prepare
+    >>> from wtal.instances import Instances
+    >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[3.0, 8.0]]))})
+    >>> scores, labels = video_level(prepare({"a": Instances([[30.0, 40.0]], scores=[0.5])}, truth))
+    >>> scores.tolist(), labels.tolist()
+    ([[0.5]], [[True]])
+    """
+    found, truth = case.predictions, case.truth
+    n_videos = 1 + max(int(found.videos.max(initial=0)), int(truth.videos.max(initial=0)))
+    scores = np.full((n_videos, len(case.classes)), found.scores.min(initial=0.0) - 1.0)
+    np.maximum.at(scores, (found.videos, found.labels), found.scores)
+    labels = np.zeros(scores.shape, bool)
+    labels[truth.videos, truth.labels] = True
+    return scores, labels
