@@ -1,10 +1,14 @@
 """Every test runs with the shapes and types of the signatures checked; data that may be absent are fixtures."""
 
 import os
+import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 from jaxtyping import install_import_hook
+
+sys.path.insert(0, str(Path(__file__).parent))  # for checker.py and strategies.py, whatever the import mode
 
 # numba cannot compile a function that a type checker has wrapped, so wtal.compiled is left out
 _CHECKED = sorted(
@@ -12,7 +16,11 @@ _CHECKED = sorted(
     for path in (Path(__file__).parents[1] / "src" / "wtal").iterdir()
     if path.stem not in {"compiled", "__init__", "__pycache__", "py"}
 )
-install_import_hook(_CHECKED, "beartype.beartype")
+install_import_hook(_CHECKED, "checker.check")
+
+# the first call of a compiled loop takes seconds, and a busy machine is not a failure
+hypothesis.settings.register_profile("wtal", deadline=None)
+hypothesis.settings.load_profile("wtal")
 
 SHARED = Path(os.environ.get("WTAL_SHARED", Path(__file__).parents[2] / "shared"))
 

@@ -97,7 +97,7 @@ class Instances:
         """End minus start of each instance."""
         return self.segments[:, 1] - self.segments[:, 0]
 
-    def of_label(self, label: int) -> "Instances":
+    def of_label(self, label: int | np.integer) -> "Instances":
         """The instances of one class."""
         return self[self.labels == label]
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Int
 
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.overlap import Overlap
-from wtal.pseudo.candidates import Candidates, FlankRounding, find_candidates
+from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, find_candidates
 from wtal.pseudo.flanks import Flanks
 from wtal.pseudo.fusion import Fused, Logit, fuse
 from wtal.suppress import nms, soft_nms
@@ -82,11 +82,11 @@ class Proposer:
 
     def __call__(
         self,
-        tcam: Shaped[np.ndarray, "t c"],
-        video_scores: Shaped[np.ndarray, " c"] | None = None,
+        tcam: Curves,
+        video_scores: Curves | None = None,
         *,
         classes: Int[np.ndarray, " k"] | list[int] | None = None,
-        cut: Shaped[np.ndarray, " t"] | Shaped[np.ndarray, "t c"] | None = None,
+        cut: Curves | None = None,
     ) -> Proposals:
         """Instances of one video; `classes` overrides the choice by video score (training knows the tags)."""
         if classes is None:
@@ -130,7 +130,7 @@ class Proposer:
                 )
                 return Proposals(fused.instances, candidates, fused)
 
-    def choose_classes(self, video_scores: Shaped[np.ndarray, " c"]) -> Int[np.ndarray, " k"]:
+    def choose_classes(self, video_scores: Curves) -> Int[np.ndarray, " k"]:
         """The classes that a video's scores make likely."""
         if not np.isfinite(video_scores).all():
             raise InputError(f"video scores must be finite, got {video_scores}")

@@ -11,6 +11,8 @@ from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.pseudo.flanks import QUARTER, Flanks
 
+#: Arrays that a user brings: shapes are checked with an error that says what was wanted, not by annotation.
+Curves = Shaped[np.ndarray, "..."]
 FlankRounding = Literal["exact", "truncate"]
 
 
@@ -34,11 +36,11 @@ class Candidates:
 
 
 def find_candidates(
-    tcam: Shaped[np.ndarray, "t c"],
+    tcam: Curves,
     thresholds: Sequence[float] | Float[np.ndarray, " h"],
     *,
     classes: Sequence[int] | Int[np.ndarray, " k"] | None = None,
-    cut: Shaped[np.ndarray, " t"] | Shaped[np.ndarray, "t c"] | None = None,
+    cut: Curves | None = None,
     relative: bool = False,
     min_length: float = 2.0,
     dilation: tuple[float, float] = (0.0, 0.0),
@@ -46,7 +48,7 @@ def find_candidates(
     flank_rounding: FlankRounding = "exact",
     outer_weight: float = 1.0,
     upsample: int = 1,
-    video_scores: Shaped[np.ndarray, " c"] | None = None,
+    video_scores: Curves | None = None,
     video_score_weight: float = 0.0,
 ) -> Candidates:
     """Every run above every threshold, for the chosen classes (all by default), in snippets.
@@ -69,6 +71,8 @@ def find_candidates(
     ([[1.0, 5.0], [2.0, 4.0]], [0.5, 0.7])
     """
     tcam = _checked(tcam, "the TCAM")
+    if tcam.ndim != 2:
+        raise InputError(f"the TCAM must be (snippets, classes), got shape {tcam.shape}")
     t, c = tcam.shape
     levels = _checked_thresholds(thresholds)
     chosen = _checked_classes(classes, c)
@@ -146,7 +150,7 @@ def _upsampled(curve: Float[np.ndarray, " t"], factor: int) -> Float[np.ndarray,
     return np.interp((np.arange(len(curve) * factor) + 0.5) / factor - 0.5, np.arange(len(curve)), curve)
 
 
-def _checked(values: Shaped[np.ndarray, "..."], what: str) -> Float[np.ndarray, "..."]:
+def _checked(values: Curves, what: str) -> Float[np.ndarray, "..."]:
     values = np.asarray(values, dtype=np.float64)
     finite = np.isfinite(values)
     if not finite.all():

@@ -34,7 +34,7 @@ class Fused:
     def __len__(self) -> int:
         return len(self.instances)
 
-    def members(self, index: int) -> Int[np.ndarray, " k"]:
+    def members(self, index: int | np.integer) -> Int[np.ndarray, " k"]:
         """The candidates that made fused instance `index`."""
         return np.flatnonzero(self.group == index)
 

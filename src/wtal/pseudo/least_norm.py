@@ -33,6 +33,8 @@ def _least_norm(
 ) -> Float[np.ndarray, " v"]:
     """argmin ½Σ weight·x² under a @ x = b, 0 ≤ x ≤ upper, which has a solution."""
     towards = a.T / weight[:, None]  # at the optimum x = clip(towards @ dual, 0, upper)
+    full = a @ towards
+    damping = 1e-12 * max(float(np.trace(full)), 1e-12) * np.eye(len(b))
     dual = np.zeros(len(b))
     scale = max(float(np.abs(b).max(initial=0.0)), 1e-12)
 
@@ -48,14 +50,14 @@ def _least_norm(
             break
         # variables resting on a bound with nothing pushing them off count as movable: at the start all do
         moving = (raw >= -1e-12 * scale) & (raw <= upper)
-        hessian = a[:, moving] @ towards[moving]
-        # instances that say the same leave the Hessian singular; a trace of damping picks the shortest step
-        damping = 1e-12 * max(float(np.trace(hessian)) / len(b), 1e-12)
-        step = np.linalg.solve(hessian + damping * np.eye(len(b)), -gradient)
+        # Where all variables of an instance rest on bounds nothing curves, so a trace of all of them is added; where
+        # instances say the same even that is singular, and a trace of damping picks the shortest step.
+        hessian = a[:, moving] @ towards[moving] + 1e-6 * full
+        step = np.linalg.solve(hessian + damping, -gradient)
         length, slope = 1.0, float(gradient @ step)
         if slope >= 0:
             break
-        while length > 1e-10:
+        while length > 1e-12:
             trial = at(dual + length * step)
             if trial[0] <= value + 1e-4 * length * slope:
                 break

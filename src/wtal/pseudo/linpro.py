@@ -24,8 +24,8 @@ Rows = Literal["sum", "mean"]
 Solution = Literal["least_norm", "vertex"]
 Status = Literal["exact", "elastic"]
 
-#: A constraint counts as met when it is off by no more than this (HiGHS's own feasibility tolerance is 1e-7).
-TOLERANCE = 1e-6
+#: A constraint counts as met when it is off by no more than this (HiGHS works to 1e-9).
+TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Labels:
     values: Float[np.ndarray, "t c"]
     #: contrast of the labels minus the instance's score, in the order the instances came
     residual: Float[np.ndarray, " n"]
-    #: `exact`: all constraints of the class hold; `elastic`: they contradict each other, and `residual` says by how much
+    #: `exact`: all constraints of the class hold; `elastic`: they contradict each other, by as much as `residual` says
     status: dict[int, Status]
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 #: Cost of a unit of slack against 1 for a unit of label. The dual values of feasible programs stay below 10 on real
 #: data; the second price is there for the program that needs more, before its constraints are called contradictory.
 PRICES = (1e3, 1e6)
-SLACK_TOLERANCE = 1e-7
+SLACK_TOLERANCE = 1e-8
 _solvers = local()
 
 
@@ -82,4 +82,7 @@ def _solver() -> Any:
         _solvers.highs.setOptionValue("output_flag", False)
         _solvers.highs.setOptionValue("threads", 1)
         _solvers.highs.setOptionValue("solver", "simplex")
+        # contrasts of a thousandth are common, so HiGHS's usual 1e-7 is too coarse
+        _solvers.highs.setOptionValue("primal_feasibility_tolerance", 1e-9)
+        _solvers.highs.setOptionValue("dual_feasibility_tolerance", 1e-9)
     return _solvers.highs

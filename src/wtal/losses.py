@@ -1,0 +1,84 @@
+"""The losses that weakly supervised models share, one value per video: what becomes of them is the caller's matter.
+
+Snippets of a batch lie packed behind each other, so snippet losses take the videos' `lengths` beside the values.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from wtal.errors import InputError
+
+
+def video_means(values: Float[Tensor, " n"], lengths: Sequence[int]) -> Float[Tensor, " b"]:
+    """Mean of each video's snippets.
+
+    >>> video_means(torch.tensor([1.0, 3.0, 5.0]), [2, 1]).tolist()
+    [2.0, 5.0]
+    """
+    return torch.stack([part.mean() for part in values.split(list(lengths))])
+
+
+def normalised_cross_entropy(logits: Float[Tensor, "b c"], labels: Float[Tensor, "b c"]) -> Float[Tensor, " b"]:
+    """Cross-entropy of softmax(logits) with labels that are scaled to sum to 1, so each tag of a video counts alike.
+
+    A video without any label costs nothing.
+
+    >>> normalised_cross_entropy(torch.zeros(1, 4), torch.tensor([[1.0, 1.0, 0.0, 0.0]])).exp().round().tolist()
+    [4.0]
+    """
+    share = labels / (labels.sum(dim=1, keepdim=True) + 1e-8)
+    return -(share * F.log_softmax(logits, dim=1)).sum(dim=1)
+
+
+def attention_contrast(
+    attention: Float[Tensor, " n"], lengths: Sequence[int], *, divisor: int = 8
+) -> Float[Tensor, " b"]:
+    """Mean of the lowest t // divisor attentions minus mean of the highest ones: small when the two sides part.
+
+    >>> attention_contrast(torch.tensor([0.0, 0.5, 0.5, 1.0]), [4]).tolist()
+    [-1.0]
+    """
+    values = []
+    for part in attention.split(list(lengths)):
+        k = max(len(part) // divisor, 1)
+        values.append(part.topk(k, largest=False).values.mean() - part.topk(k).values.mean())
+    return torch.stack(values)
+
+
+def soft_cross_entropy(
+    logits: Float[Tensor, "n c"],
+    target_logits: Float[Tensor, "n c"],
+    lengths: Sequence[int],
+    *,
+    temperature: float = 0.2,
+) -> Float[Tensor, " b"]:
+    """Cross-entropy of the sharpened softmax of `logits` with that of `target_logits`, which is no path for gradients.
+
+    Mean over snippets. This is RSKP's loss by which the propagated branch teaches the original one.
+    """
+    target = F.softmax(target_logits.detach() / temperature, dim=1)
+    return video_means(-(target * F.log_softmax(logits / temperature, dim=1)).sum(dim=1), lengths)
+
+
+def pseudo_label_loss(
+    logits: Float[Tensor, "n c"], target: Float[Tensor, "n k"], lengths: Sequence[int]
+) -> Float[Tensor, " b"]:
+    """Cross-entropy of softmax(logits) with a signed target (Eq. 9), summed over classes, mean over snippets.
+
+    A target may leave out the last column of the logits, the background: then it says nothing of it. Negative
+    entries push their class down without a bound; weight, learning rate or a clip of the target have to hold them.
+
+    >>> up = pseudo_label_loss(torch.zeros(1, 2), torch.tensor([[0.5]]), [1])
+    >>> down = pseudo_label_loss(torch.zeros(1, 2), torch.tensor([[-0.5, 0.0]]), [1])
+    >>> bool(up == -down)
+    True
+    """
+    c, k = logits.shape[1], target.shape[1]
+    if k not in (c, c - 1):
+        raise InputError(f"pseudo labels for {c} logits must have {c} columns, or {c - 1} without background, got {k}")
+    log_p = F.log_softmax(logits, dim=1)[:, :k]
+    return video_means(-(target * log_p).sum(dim=1), lengths)

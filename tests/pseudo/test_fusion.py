@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from strategies import candidates
+from wtal.errors import InputError
+from wtal.instances import Instances
+from wtal.overlap import iou, own_length
+from wtal.pseudo.candidates import Candidates
+from wtal.pseudo.fusion import fuse
+from wtal.pseudo.templates import FREEDOM, TEMPLATES, student_t
+
+any_template = st.sampled_from(sorted(TEMPLATES))
+any_temperature = st.sampled_from([1e-4, 1e-2, 0.1, 1.0, 1e3])
+any_overlap = st.sampled_from(["iou", "own_length"])
+
+
+@given(candidates(), any_template, any_temperature, any_overlap)
+def test_a_fused_instance_lies_within_its_members(found, template, temperature, overlap):
+    fused = fuse(found, template=template, temperature=temperature, overlap=overlap)
+    for index in range(len(fused)):
+        members = found.instances[fused.members(index)]
+        assert (members.labels == fused.instances.labels[index]).all()
+        for mine, theirs in (
+            (fused.instances.starts[index], members.starts),
+            (fused.instances.ends[index], members.ends),
+            (fused.instances.scores[index], members.scores),
+        ):
+            assert theirs.min() <= mine <= theirs.max()
+        assert fused.weights[fused.members(index)].sum() == pytest.approx(1.0)
+    assert sorted(set(fused.group)) == list(range(len(fused)))
+
+
+@given(candidates(), any_template, st.randoms(use_true_random=False))
+def test_the_order_of_the_candidates_changes_nothing(found, template, random):
+    order = list(range(len(found)))
+    random.shuffle(order)
+    shuffled = Candidates(found.instances[order], found.inner[order])
+    first, second = fuse(found, template=template), fuse(shuffled, template=template)
+    np.testing.assert_allclose(first.instances.segments, second.instances.segments, atol=1e-7)
+    np.testing.assert_allclose(first.instances.scores, second.instances.scores, atol=1e-9)
+
+
+@given(candidates(max_n=1, min_n=1), any_template, any_temperature)
+def test_one_candidate_fuses_to_itself(found, template, temperature):
+    fused = fuse(found, template=template, temperature=temperature)
+    np.testing.assert_array_equal(fused.instances.segments, found.instances.segments)
+    np.testing.assert_array_equal(fused.instances.scores, found.instances.scores)
+
+
+@given(candidates(), any_overlap, st.sampled_from([0.0, 0.25, 0.5, 0.9]), st.sampled_from([0.0, 1.0]))
+def test_groups_are_those_of_equation_1(found, overlap, threshold, pad):
+    fused = fuse(found, threshold=threshold, overlap=overlap, pad=pad)
+    measure = iou if overlap == "iou" else own_length
+    left = list(np.lexsort((found.instances.ends, found.instances.starts, -found.instances.scores)))
+    while left:
+        best = left[0]
+        same = [k for k in left if found.instances.labels[k] == found.instances.labels[best]]
+        shared = measure(found.instances.segments[same], found.instances.segments[[best]], pad=pad)[:, 0]
+        # one ulp either side of the threshold is a matter of how the fraction is formed
+        sure = {k for k, o in zip(same, shared, strict=True) if o > threshold + 1e-12} | {best}
+        maybe = {k for k, o in zip(same, shared, strict=True) if o > threshold - 1e-12} | {best}
+        group = set(fused.members(fused.group[best]).tolist())
+        assert sure <= group <= maybe
+        left = [k for k in left if k not in group]
+
+
+def test_gaussian_weights_are_the_softmax_of_scores():
+    found = Candidates(Instances([[0.0, 10.0], [1.0, 11.0]], [0.2, 0.3]), np.array([5.0, 0.0]))
+    weight = 1 / (1 + np.exp(-0.1 / 0.1))
+    fused = fuse(found, temperature=0.1)
+    assert fused.instances.segments[0] == pytest.approx([weight, 10 + weight])
+    assert fused.instances.scores[0] == pytest.approx(0.2 + 0.1 * weight)
+    assert fuse(found, temperature=0.1, logit="inner").weights[0] == pytest.approx(1.0)
+
+
+def test_the_lowest_temperature_leaves_the_best_candidate_and_overflows_nowhere():
+    found = Candidates(Instances([[0.0, 10.0], [1.0, 11.0]], [900.0, 899.0]), np.zeros(2))
+    assert fuse(found, temperature=1e-4).instances.segments.tolist() == [[0.0, 10.0]]
+
+
+def test_exponential_takes_the_weighted_median_and_uniform_the_middle():
+    found = Candidates(Instances([[0.0, 10.0], [1.0, 11.0], [4.0, 12.0]], [0.5, 0.5, 0.5]), np.zeros(3))
+    assert fuse(found, template="exponential").instances.segments.tolist() == [[1.0, 11.0]]
+    assert fuse(found, template="uniform").instances.segments.tolist() == [[2.0, 11.0]]
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 20, width=16), st.floats(0.125, 1)), min_size=2, max_size=10, unique_by=lambda x: x[0]
+    )
+)
+def test_student_t_is_a_local_minimum_no_worse_than_the_mean(samples):
+    x, w = np.array(samples).T
+    w = w / w.sum()
+    values = np.column_stack([x, x + 30, x])
+    location, converged = student_t(values, w, np.zeros(len(x), np.int64), 1)
+    mean = w @ x
+    scale = FREEDOM * (w @ (x - mean) ** 2)
+
+    def objective(mu):
+        return float(w @ np.log1p((x - mu) ** 2 / scale))
+
+    assert converged[0]
+    found = float(location[0, 0])
+    assert objective(found) <= objective(mean) + 1e-12
+    near = minimize_scalar(objective, bounds=(found - 1e-2, found + 1e-2), method="bounded").fun
+    assert objective(found) <= near + 1e-9
+
+
+def test_student_t_says_so_when_it_has_not_converged():
+    values = np.array([[0.0, 10.0, 0.1], [1.0, 11.0, 0.2], [5.0, 19.0, 0.9]])
+    location, converged = student_t(values, np.full(3, 1 / 3), np.zeros(3, np.int64), 1, steps=1)
+    assert not converged[0]
+    np.testing.assert_allclose(location[0], values.mean(axis=0))
+
+
+@pytest.mark.parametrize(
+    "options", [{"temperature": 0.0}, {"temperature": -1.0}, {"threshold": -0.1}, {"temperature": np.nan}]
+)
+def test_bad_settings_are_named(options):
+    (name,) = options
+    with pytest.raises(InputError, match=name):
+        fuse(Candidates(Instances.empty(), np.zeros(0)), **options)
+
+
+def test_nothing_fuses_to_nothing():
+    fused = fuse(Candidates(Instances.empty(), np.zeros(0)))
+    assert len(fused) == len(fused.group) == len(fused.converged) == 0
