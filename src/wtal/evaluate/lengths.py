@@ -28,7 +28,7 @@ def by_length(case: Case, found: Int[np.ndarray, " n"]) -> tuple[LengthBin, ...]
 
     In a bin only its own true instances count, and predictions that find one of another bin are ignored. As bins
     differ in size, precision is normalised: as if each class had the mean number of true instances in each bin
-    (DETAD, section 3). A bin without truth has no mAP.
+    (as in DETAD). A bin without truth has no mAP.
     """
     edges = (0.0, *case.protocol.length_bins_s, np.inf)
     names = NAMES if len(edges) == len(NAMES) + 1 else tuple(str(i) for i in range(len(edges) - 1))
