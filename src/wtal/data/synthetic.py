@@ -31,7 +31,7 @@ LATENT = 128
 
 @dataclass(frozen=True)
 class Difficulty:
-    """How hard it is; strengths are relative to a salient part's, which is 1."""
+    """How hard it is: lengths of the vectors that are added, where a salient part's own is 1."""
 
     plateau: float = 0.4
     """Strength of an action outside its salient parts."""
@@ -41,10 +41,10 @@ class Difficulty:
     """Share of tagged videos that show their own class's scene; the others show any class's."""
     variation: float = 0.4
     """Size of an instance's own deviation from its class."""
-    scene: float = 0.3
+    scene: float = 0.7
     """Size of a video's own offset."""
-    noise: float = 0.2
-    """Temporally smooth noise in each latent dimension."""
+    noise: float = 2.5
+    """Size of the temporally smooth noise."""
     smoothness: float = 3.0
     """Correlation length of that noise, in snippets."""
     feature_noise: float = 0.05
@@ -99,19 +99,22 @@ def video_features(
     clock = timebase or TimeBase()
     c, k = world.actions.shape
     z = _smooth_noise(rng, t, k, how)
-    z += np.float32(how.scene) * rng.standard_normal(k, dtype=np.float32)
+    z += np.float32(how.scene / np.sqrt(k)) * rng.standard_normal(k, dtype=np.float32)
     segments = clock.to_positions(instances.segments)
+    curves, vectors = [], []  # what is added: a strength over time and a direction each
     for label in np.unique(instances.labels):
         own = rng.random() < how.context_correlation
-        scene = world.contexts[label if own else rng.integers(c)]
-        z += np.outer(how.context * _context(segments[instances.labels == label], t, rng), scene)
-    if not len(instances):
-        z += np.outer(how.context * _context(np.array([[0.3 * t, 0.6 * t]]), t, rng), world.contexts[rng.integers(c)])
+        curves.append(how.context * _context(segments[instances.labels == label], t, rng))
+        vectors.append(world.contexts[label if own else rng.integers(c)])
+    if not len(instances):  # a video without any action has a scene too
+        curves.append(how.context * _context(np.array([[0.3 * t, 0.6 * t]]), t, rng))
+        vectors.append(world.contexts[rng.integers(c)])
     for (start, end), label in zip(segments, instances.labels, strict=True):
-        variation = how.variation * rng.standard_normal(k, dtype=np.float32) / np.sqrt(k)
-        strength = np.exp(0.25 * rng.standard_normal())
-        z += np.outer(strength * _action(start, end, t, rng, how.plateau), world.actions[label] + variation)
-    x = z.astype(np.float32) @ world.rotation
+        curves.append(np.exp(0.25 * rng.standard_normal()) * _action(start, end, t, rng, how.plateau))
+        variation = np.float32(how.variation / np.sqrt(k)) * rng.standard_normal(k, dtype=np.float32)
+        vectors.append(world.actions[label] + variation)
+    z += np.stack(curves, axis=1).astype(np.float32) @ np.stack(vectors)
+    x = z @ world.rotation
     if how.feature_noise:
         x += np.float32(how.feature_noise) * rng.standard_normal(x.shape, dtype=np.float32)
     return x
@@ -148,7 +151,7 @@ def _smooth_noise(rng: np.random.Generator, t: int, k: int, how: Difficulty) -> 
     knots = rng.standard_normal((left[-1] + 2, k), dtype=np.float32)
     right_share = (at - left).astype(np.float32)[:, None]
     slow = knots[left] * (1 - right_share) + knots[left + 1] * right_share
-    return np.float32(how.noise) * (0.8 * slow + 0.6 * rng.standard_normal((t, k), dtype=np.float32))
+    return np.float32(how.noise / np.sqrt(k)) * (0.8 * slow + 0.6 * rng.standard_normal((t, k), dtype=np.float32))
 
 
 def synthetic_source(

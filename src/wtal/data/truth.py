@@ -26,7 +26,7 @@ def read_with_findings(path: Path) -> tuple[Annotations, list[Finding]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         annotations = read_annotations(path)
-    fix = "the videos keep their tags; correct the file if the times matter"
+    fix = "correct the file if those matter"
     return annotations, [Finding("warning", None, str(warning.message), fix) for warning in caught]
 
 

@@ -33,6 +33,11 @@ def _scalar(dtype: np.dtype[Any], data: bytes) -> Any:
     return np.frombuffer(data, dtype=dtype, count=1)[0]
 
 
+def _frombuffer(data: Any, dtype: np.dtype[Any], shape: Any, order: Any, *_: Any) -> Any:
+    """An array from its bytes: how the pickle protocol 5 writes them."""
+    return np.frombuffer(data, dtype=dtype).reshape(shape, order=order)
+
+
 def _allowed() -> dict[tuple[str, str], Any]:
     reconstruct = np.empty(0).__reduce__()[0]
     table: dict[tuple[str, str], Any] = {
@@ -43,6 +48,7 @@ def _allowed() -> dict[tuple[str, str], Any]:
     for module in ("numpy.core.multiarray", "numpy._core.multiarray"):  # before and since numpy 2
         table[module, "_reconstruct"] = reconstruct
         table[module, "scalar"] = _scalar
+        table[module.replace("multiarray", "numeric"), "_frombuffer"] = _frombuffer
     return table
 
 

@@ -1,0 +1,227 @@
+"""`wtal data`: published layouts into a store, a doctor for either, and generated data sets."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wtal.data.findings import Finding
+    from wtal.data.layouts import Given
+    from wtal.data.record import VideoRecord
+
+LayoutName = Literal["cola", "wtalc", "activitynet", "folder", "h5"]
+Out = Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+
+
+def convert(
+    source: tyro.conf.Positional[Path],
+    out: Out,
+    layout: LayoutName | None = None,
+    gt: Path | None = None,
+    tags: Path | None = None,
+    classes: Path | None = None,
+    fps: float = 25.0,
+    stride_frames: float = 16.0,
+    offset_snippets: float = 0.0,
+    dtype: Literal["float32", "float16"] = "float32",
+    trim: bool = False,
+    stretch: bool = False,
+    skip_bad: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Read a data set in a published layout and write it as a store, whole or not at all.
+
+    Args:
+        source: Folder (or .h5 file) of the data set.
+        out: Folder to write the store to.
+        layout: How the source is laid out; by default it is guessed from the files.
+        gt: ActivityNet-style JSON with the annotations, where it does not lie in the source.
+        tags: CSV video,label[,split][,duration_s][,fps] with one row per tag (layouts folder and h5).
+        classes: Text file with one class name per line, in the order of their numbers; by default all tags, sorted.
+        fps: Frames per second of the features.
+        stride_frames: Frames from one snippet to the next.
+        offset_snippets: Where the first snippet starts on the video's clock, in snippets.
+        dtype: Type of the stored features; float16 halves the space.
+        trim: Cut RGB and flow of a video to the shorter one.
+        stretch: Let each video's snippets fill its duration (features resampled to a fixed number per video).
+        skip_bad: Leave broken videos out instead of stopping at the first.
+        overwrite: Replace a store that is already there.
+    """
+    from wtal.data import convert as converting
+    from wtal.data.layouts import guess_layout, read_source
+
+    given = _given(gt, tags, classes, fps, stride_frames, offset_snippets)
+    listed = read_source(source, layout or guess_layout(source), given)
+    findings = converting.convert(
+        listed,
+        out,
+        trim=trim,
+        stretch=stretch,
+        skip_bad=skip_bad,
+        dtype=dtype,
+        overwrite=overwrite,
+        track=_progress("converting"),
+    )
+    _print_findings(findings)
+    _print_store(out)
+
+
+def check(
+    source: tyro.conf.Positional[Path],
+    layout: LayoutName | None = None,
+    gt: Path | None = None,
+    tags: Path | None = None,
+    classes: Path | None = None,
+    fps: float = 25.0,
+    stride_frames: float = 16.0,
+    offset_snippets: float = 0.0,
+    trim: bool = False,
+) -> None:
+    """Say everything that is wrong with a store or a data set, before hours are lost; ends with 1 on errors.
+
+    Args:
+        source: A store, or the folder (or .h5 file) of a data set; of a store, the other options are not used.
+        layout: How the source is laid out; by default it is guessed from the files.
+        gt: ActivityNet-style JSON with the annotations, where it does not lie in the source.
+        tags: CSV video,label[,split][,duration_s][,fps] with one row per tag (layouts folder and h5).
+        classes: Text file with one class name per line; by default all tags, sorted.
+        fps: Frames per second of the features.
+        stride_frames: Frames from one snippet to the next.
+        offset_snippets: Where the first snippet starts on the video's clock, in snippets.
+        trim: RGB and flow of different length are fine, since convert will get --trim.
+    """
+    from wtal.data import check as checking
+    from wtal.data.findings import errors
+    from wtal.data.layouts import guess_layout, read_source
+    from wtal.data.store import Store, is_store
+
+    track = _progress("checking")
+    if is_store(source):
+        findings = checking.check_store(Store.open(source), track=track)
+    else:
+        given = _given(gt, tags, classes, fps, stride_frames, offset_snippets)
+        listed = read_source(source, layout or guess_layout(source), given)
+        findings = checking.check_source(listed, trim=trim, track=track)
+    _print_findings(findings)
+    _console().print(_verdict(findings))
+    if errors(findings):
+        raise SystemExit(1)
+
+
+def synthesize(
+    out: Out,
+    gt: Path | None = None,
+    train_videos: int = 100,
+    test_videos: int = 50,
+    n_classes: int = 10,
+    background_only: float = 0.0,
+    dims: int = 256,
+    dtype: Literal["float32", "float16"] = "float32",
+    seed: int = 0,
+    overwrite: bool = False,
+) -> None:
+    """Make a feature set with known truth, from scratch or for the videos of an annotation file.
+
+    Args:
+        out: Folder to write the store to.
+        gt: ActivityNet-style JSON whose videos, durations and actions to use; the next four options are then not used.
+        train_videos: Number of training videos.
+        test_videos: Number of test videos.
+        n_classes: Number of classes.
+        background_only: Share of videos without any action.
+        dims: Length of a snippet's feature vector.
+        dtype: Type of the stored features; float16 halves the space.
+        seed: Same seed, same features.
+        overwrite: Replace a store that is already there.
+    """
+    import numpy as np
+
+    from wtal.data import convert as converting
+    from wtal.data.storyboard import random_annotations
+    from wtal.data.synthetic import synthetic_source
+    from wtal.data.truth import read_with_findings
+
+    rng = np.random.default_rng(seed)
+    said: list[Finding] = []
+    if gt is not None:
+        annotations, said = read_with_findings(gt)
+    else:
+        annotations = random_annotations(
+            rng, n_train=train_videos, n_test=test_videos, n_classes=n_classes, background_only=background_only
+        )
+    source = synthetic_source(annotations, rng, n_dims=dims)
+    track = _progress("generating")
+    found = converting.convert(source, out, dtype=dtype, overwrite=overwrite, track=track)
+    _print_findings(said + found)
+    _print_store(out)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"convert": convert, "check": check, "synthesize": synthesize}
+
+
+def _given(
+    gt: Path | None, tags: Path | None, classes: Path | None, fps: float, stride_frames: float, offset: float
+) -> "Given":
+    from wtal.data.layouts import Given
+    from wtal.data.listing import read_lines
+    from wtal.timebase import TimeBase
+
+    names = tuple(read_lines(classes)) if classes else None
+    return Given(gt, tags, names, TimeBase(fps, stride_frames, offset))
+
+
+def _progress(what: str) -> "Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]":
+    def track(records: "Iterable[VideoRecord]") -> "Iterator[VideoRecord]":
+        from rich.console import Console
+        from rich.progress import track as bar
+
+        listed: Sequence[VideoRecord] = list(records)
+        yield from bar(listed, description=what, console=Console(stderr=True), transient=True)
+
+    return track
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _print_findings(findings: "list[Finding]") -> None:
+    from rich.markup import escape
+
+    colour = {"error": "red", "warning": "yellow", "note": "cyan"}
+    for finding in sorted(findings, key=lambda finding: list(colour).index(finding.severity)):
+        shade = colour[finding.severity]
+        _console().print(f"[{shade}]{finding.severity}[/{shade}] {escape(str(finding))}")
+
+
+def _verdict(findings: "list[Finding]") -> str:
+    counts = {kind: sum(finding.severity == kind for finding in findings) for kind in ("error", "warning", "note")}
+    said = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n)
+    return said or "nothing is wrong"
+
+
+def _print_store(path: Path) -> None:
+    from rich.table import Table
+
+    from wtal.data.store import Store
+
+    store: Store = Store.open(path)
+    table = Table(title=str(path), title_justify="left")
+    for column in ("split", "videos", "snippets", "tagged classes"):
+        table.add_column(column, justify="left" if column == "split" else "right")
+    for split in ("train", "val", "test"):
+        records = [record for record in store.records.values() if record.split == split]
+        if records:
+            snippets = sum(store.length(record.name) for record in records)
+            used = {tag for record in records for tag in record.tags}
+            table.add_row(split, str(len(records)), str(snippets), f"{len(used)} of {len(store.classes)}")
+    _console().print(table)
+    streams = " + ".join(f"{stream} {at.stop - at.start}" for stream, at in store.streams.items())
+    truth = "with" if (path / "gt.json").exists() else "without"
+    _console().print(f"{streams} dimensions, {store.matrix.dtype}, {truth} true instances (gt.json)")

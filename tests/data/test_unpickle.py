@@ -1,0 +1,96 @@
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wtal.data.unpickle import as_text, read_object_array
+from wtal.errors import InputError
+
+
+def _object_file(path: Path, payload: bytes, shape: str = "(1,)") -> Path:
+    header = "{'descr': '|O', 'fortran_order': False, 'shape': " + shape + "}"
+    header = header.ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + payload)
+    return path
+
+
+def _objects(*items: Any) -> np.ndarray:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_arrays_lists_and_strings_come_through_every_protocol(tmp_path: Path, protocol: int) -> None:
+    array = _objects(np.arange(6, dtype=np.float32).reshape(2, 3), [b"Run", "Jump"], np.float64(2.5), np.str_("x"))
+    path = _object_file(tmp_path / "o.npy", pickle.dumps(array, protocol=protocol), "(4,)")
+    read = read_object_array(path)
+    np.testing.assert_array_equal(read[0], array[0])
+    assert read[1] == [b"Run", "Jump"]
+    assert float(read[2]) == 2.5
+    assert as_text(read[3]) == "x"
+
+
+def test_what_numpy_saves_is_read_back(tmp_path: Path) -> None:
+    np.save(tmp_path / "o.npy", _objects(np.zeros((2, 2)), np.ones((3, 2))), allow_pickle=True)
+    assert [len(item) for item in read_object_array(tmp_path / "o.npy")] == [2, 3]
+    np.save(tmp_path / "plain.npy", np.array([b"a", b"bc"]))
+    assert [as_text(item) for item in read_object_array(tmp_path / "plain.npy")] == ["a", "bc"]
+
+
+class _Evil:
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.call = (function, arguments)
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+@pytest.mark.parametrize(
+    ("evil", "wanted"),
+    [
+        (_Evil(os.system, "touch pwned"), r"(posix|nt)\.system"),
+        (_Evil(eval, "1 + 1"), r"builtins\.eval"),
+        (_Evil(getattr, "x", "y"), r"builtins\.getattr"),
+        (_Evil(np.load, "x.npy"), r"numpy\.load"),
+        (_Evil(np.fromfile, "x"), r"numpy.*fromfile"),
+    ],
+)
+def test_anything_but_numpy_parts_is_refused_by_name_and_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evil: _Evil, wanted: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = _object_file(tmp_path / "o.npy", pickle.dumps(_objects(evil)))
+    with pytest.raises(InputError, match=f"refused: it wants to import {wanted}"):
+        read_object_array(path)
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_the_text_codec_is_for_latin1_only(tmp_path: Path) -> None:
+    import codecs
+
+    path = _object_file(tmp_path / "o.npy", pickle.dumps(_objects(_Evil(codecs.encode, "x", "rot13"))))
+    with pytest.raises(InputError, match=r"_codecs\.encode to rot13"):
+        read_object_array(path)
+
+
+@given(cut=st.floats(0.0, 0.999))
+def test_a_file_cut_anywhere_is_an_input_error(tmp_path_factory: pytest.TempPathFactory, cut: float) -> None:
+    path = tmp_path_factory.mktemp("cut") / "o.npy"
+    np.save(path, _objects(np.zeros((4, 4)), ["x"]), allow_pickle=True)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(cut * len(data))])
+    with pytest.raises(InputError, match=r"cut off or is not a \.npy file"):
+        read_object_array(path)
+
+
+@given(noise=st.binary(max_size=80))
+def test_noise_in_place_of_a_pickle_is_an_input_error(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
+    path = _object_file(tmp_path_factory.mktemp("noise") / "o.npy", noise)
+    with pytest.raises(InputError):
+        read_object_array(path)
