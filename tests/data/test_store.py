@@ -80,6 +80,13 @@ def test_unknown_names_are_refused_with_a_hint(tmp_path: Path) -> None:
         store.truth()
 
 
+def test_a_misspelt_tag_in_an_edited_index_is_named(tmp_path: Path) -> None:
+    index = _store(tmp_path / "s", [3]).path / "index.json"
+    index.write_text(index.read_text().replace('"tags": ["Run"]', '"tags": ["Rum"]'))
+    with pytest.raises(InputError, match=r"tag 'Rum' of v0 is not in the class list \(did you mean Run\?\)"):
+        Store.open(tmp_path / "s").labels()
+
+
 def test_fingerprint_tells_data_sets_apart_but_not_places(tmp_path: Path) -> None:
     one = _store(tmp_path / "one", [3, 4])
     assert one.fingerprint == _store(tmp_path / "two", [3, 4]).fingerprint

@@ -114,7 +114,11 @@ class Store:
         column = {tag: number for number, tag in enumerate(self.classes)}
         out = np.zeros((len(names), len(self.classes)), dtype=np.float32)
         for row, name in enumerate(names):
-            out[row, [column[tag] for tag in self.records[name].tags]] = 1
+            for tag in self.records[name].tags:
+                if tag not in column:
+                    hint = did_you_mean(tag, self.classes)
+                    raise InputError(f"{self.path}: tag {tag!r} of {name} is not in the class list{hint}")
+                out[row, column[tag]] = 1
         return out
 
     @cached_property
