@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn.functional import log_softmax, softmax
 
 from wtal.errors import InputError
 
@@ -19,7 +19,7 @@ def video_means(values: Float[Tensor, " n"], lengths: Sequence[int]) -> Float[Te
     >>> video_means(torch.tensor([1.0, 3.0, 5.0]), [2, 1]).tolist()
     [2.0, 5.0]
     """
-    return torch.stack([part.mean() for part in values.split(list(lengths))])
+    return torch.stack([part.mean() for part in torch.split(values, list(lengths))])
 
 
 def normalised_cross_entropy(logits: Float[Tensor, "b c"], labels: Float[Tensor, "b c"]) -> Float[Tensor, " b"]:
@@ -31,7 +31,7 @@ def normalised_cross_entropy(logits: Float[Tensor, "b c"], labels: Float[Tensor,
     [4.0]
     """
     share = labels / (labels.sum(dim=1, keepdim=True) + 1e-8)
-    return -(share * F.log_softmax(logits, dim=1)).sum(dim=1)
+    return -(share * log_softmax(logits, dim=1)).sum(dim=1)
 
 
 def attention_contrast(
@@ -43,7 +43,7 @@ def attention_contrast(
     [-1.0]
     """
     values = []
-    for part in attention.split(list(lengths)):
+    for part in torch.split(attention, list(lengths)):
         k = max(len(part) // divisor, 1)
         values.append(part.topk(k, largest=False).values.mean() - part.topk(k).values.mean())
     return torch.stack(values)
@@ -60,8 +60,8 @@ def soft_cross_entropy(
 
     Mean over snippets. This is RSKP's loss by which the propagated branch teaches the original one.
     """
-    target = F.softmax(target_logits.detach() / temperature, dim=1)
-    return video_means(-(target * F.log_softmax(logits / temperature, dim=1)).sum(dim=1), lengths)
+    target = softmax(target_logits.detach() / temperature, dim=1)
+    return video_means(-(target * log_softmax(logits / temperature, dim=1)).sum(dim=1), lengths)
 
 
 def pseudo_label_loss(
@@ -80,5 +80,5 @@ def pseudo_label_loss(
     c, k = logits.shape[1], target.shape[1]
     if k not in (c, c - 1):
         raise InputError(f"pseudo labels for {c} logits must have {c} columns, or {c - 1} without background, got {k}")
-    log_p = F.log_softmax(logits, dim=1)[:, :k]
+    log_p = log_softmax(logits, dim=1)[:, :k]
     return video_means(-(target * log_p).sum(dim=1), lengths)

@@ -1,0 +1,192 @@
+"""One training epoch of RSKP against its own two large GEMMs (the floor) and against a port that goes video by video.
+
+Real THUMOS14 features if WTAL_THUMOS14 names a folder with `features/train/{rgb,flow}/NAME.npy`, otherwise random
+ones of about the same sizes. Rounds are interleaved, so that a machine with other work on it is unfair to all alike.
+"""
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+from torch.nn.functional import dropout, log_softmax, relu, softmax
+
+from wtal.models.protocol import Batch
+from wtal.models.rskp import RSKP
+
+N_CLASSES, D, BATCH = 20, 2048, 10
+ROUNDS = 3
+
+
+def straightforward(
+    model: RSKP, features: Float[Tensor, "t d"], labels: Float[Tensor, " c"], epoch: int
+) -> tuple[dict[str, Tensor], dict[str, tuple[Tensor, ...]]]:
+    """One video's losses and branches (snippet logits, attention, two video logits), formula by formula."""
+    w, scale = model.walk, model.scale
+    x = dropout(relu(model.embedding(features)), model.dropout, model.training)
+    prototypes, foreground = _unit(model.prototypes), _unit(model.foreground)
+
+    def belonging(vectors: Tensor) -> tuple[Tensor, Tensor]:
+        z = softmax(model.sharpness * _unit(vectors) @ _unit(x).t(), dim=0)
+        return z, z / (z.sum(dim=1, keepdim=True) + 1e-9)
+
+    def propagated(vectors: Tensor) -> Tensor:
+        z, z_bar = belonging(vectors)
+        inverse = torch.linalg.inv(torch.eye(len(x), dtype=x.dtype) - w**2 * z.t() @ z_bar)
+        return (1 - w) * inverse @ (w * z.t() @ vectors + x)
+
+    def head(x: Tensor) -> tuple[Tensor, ...]:
+        logits = scale * _unit(x) @ prototypes.t()
+        attention = torch.sigmoid(scale * _unit(x) @ foreground[0])
+        class_wise = torch.sigmoid(logits)
+        pooled = (attention / (attention.sum() + 1e-5)) @ x
+        class_pooled = (class_wise / (class_wise.sum(dim=0) + 1e-5)).t() @ x
+        return (
+            logits,
+            attention,
+            scale * _unit(pooled) @ prototypes.t(),
+            scale * (_unit(class_pooled) * prototypes).sum(dim=1),
+        )
+
+    mu: Tensor = model.mu
+    for _ in range(model.em_rounds):
+        mu = belonging(mu)[1] @ x
+    branches = {"o": head(x), "m": head(propagated(mu))}
+    if model.bank.filled:
+        own = [model.bank.vectors[c] for c in labels.nonzero().flatten()]
+        branches["r"] = head(propagated(torch.cat(own)) if own else (1 - w) * x)
+
+    def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
+        return -(target / (target.sum() + 1e-8) * log_softmax(logits, dim=0)).sum()
+
+    share = {"o": 1.0, "m": 1.0, "r": model.bank_weight}
+    fore_target, back_target = torch.cat([labels, labels.new_zeros(1)]), torch.cat([labels, labels.new_ones(1)])
+    ordered, k = branches["o"][1].sort().values, max(len(x) // 8, 1)
+    teacher = branches["m"][0]
+    if "r" in branches:
+        teacher = model.spl_mix[0] * teacher + model.spl_mix[1] * branches["r"][0]
+    target = softmax(teacher / model.spl_temperature, dim=1).detach()
+    spl = -(target * log_softmax(branches["o"][0] / model.spl_temperature, dim=1)).sum(dim=1).mean()
+    spl_weight = [value for first, value in model.spl_stages if first <= epoch][-1]
+    losses = {
+        "fore": torch.stack([share[b] * cross_entropy(out[2], fore_target) for b, out in branches.items()]).sum(),
+        "back": model.back_weight
+        * torch.stack([share[b] * cross_entropy(out[3], back_target) for b, out in branches.items()]).sum(),
+        "attention": model.attention_weight * (ordered[:k].mean() - ordered[-k:].mean()),
+        "spl": spl_weight * spl,
+    }
+    return losses, branches
+
+
+def _unit(vectors: Tensor) -> Tensor:
+    return vectors / (torch.linalg.vector_norm(vectors, dim=-1, keepdim=True) + 1e-9)
+
+
+def features() -> tuple[list[Tensor], str]:
+    """The training videos' features, and where they are from."""
+    folder = os.environ.get("WTAL_THUMOS14")
+    if folder:
+        root = Path(folder) / "features" / "train"
+        videos = [
+            np.concatenate([np.load(path), np.load(root / "flow" / path.name)], axis=1)
+            for path in sorted((root / "rgb").glob("*.npy"))
+        ]
+        return [torch.from_numpy(video.astype(np.float32)) for video in videos], "THUMOS14"
+    rng = np.random.default_rng(0)
+    lengths = np.clip(rng.lognormal(5.2, 0.85, 188), 13, 926).astype(int)  # near the real ones: 48 610 snippets in all
+    return [torch.from_numpy(rng.random((n, D), dtype=np.float32)) for n in lengths], "random features"
+
+
+def steps(order: list[int]) -> list[tuple[int, ...]]:
+    """The videos of each step."""
+    return [tuple(order[i : i + BATCH]) for i in range(0, len(order), BATCH)]
+
+
+def epoch(step: Callable[[list[int]], None], order: list[int]) -> float:
+    """Seconds for one pass over the videos in steps of ten."""
+    begin = time.perf_counter()
+    for ids in steps(order):
+        step(list(ids))
+    return time.perf_counter() - begin
+
+
+def run(console: Console) -> None:
+    """Print the table; fail if the two forms disagree."""
+    videos, source = features()
+    rng = np.random.default_rng(0)
+    labels = torch.from_numpy(np.eye(N_CLASSES, dtype=np.float32)[rng.integers(N_CLASSES, size=len(videos))])
+    order = rng.permutation(len(videos)).tolist()
+    some = order[: 2 * BATCH]  # the port is slow: two steps of it, scaled by snippets
+    share = sum(len(videos[i]) for i in order) / sum(len(videos[i]) for i in some)
+
+    torch.manual_seed(0)
+    model = RSKP(N_CLASSES, D, warmup_epoch=0)
+    _check(model, videos[order[0]], labels[order[0]])
+    model.end_epoch(0, [Batch.pack([videos[i] for i in some], labels[some])])  # from here on with all three branches
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-9, betas=(0.9, 0.99), weight_decay=5e-4, fused=True)
+    weight, gradient = torch.randn(D, D), torch.empty(D, D)
+
+    def ours(ids: list[int]) -> None:
+        batch = Batch.pack([videos[i] for i in ids], labels[ids], seeds=ids)
+        output = model(batch)
+        torch.stack(list(model.losses(output, batch, 1).values())).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        model.end_step(output, batch, 1)
+
+    def port(ids: list[int]) -> None:
+        for i in ids:
+            losses, _ = straightforward(model, videos[i], labels[i], 1)
+            torch.stack(list(losses.values())).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    packed = {ids: torch.cat([videos[i] for i in ids]) for ids in steps(order)}
+
+    hidden = torch.empty(max(map(len, packed.values())), D)
+
+    def floor(ids: list[int]) -> None:
+        x = packed[tuple(ids)]
+        torch.mm(x, weight.t(), out=hidden[: len(x)])
+        torch.mm(hidden[: len(x)].t(), x, out=gradient)
+
+    model.train()
+    epoch(ours, some)
+    times: dict[str, list[float]] = {"floor": [], "ours": [], "port": []}
+    for _ in range(ROUNDS):
+        times["floor"].append(epoch(floor, order))
+        times["ours"].append(epoch(ours, order))
+        times["port"].append(share * epoch(port, some))
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    table = Table(title=f"One training epoch of RSKP, {source}: {sum(map(len, videos))} snippets, 3 branches")
+    for heading in ("", "seconds", "of the floor", "of ours"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    rows = {"floor": "the embedding's two GEMMs alone", "ours": "wtal", "port": "video by video, T×T inverse"}
+    for name, title in rows.items():
+        seconds = medians[name]
+        table.add_row(
+            title, f"{seconds:.2f}", f"{seconds / medians['floor']:.2f}×", f"{seconds / medians['ours']:.2f}×"
+        )
+    console.print(table)
+    console.print(
+        f"{torch.get_num_threads()} threads, median of {ROUNDS} rounds; the port on {len(some)} videos, scaled"
+    )
+
+
+def _check(model: RSKP, video: Tensor, tags: Tensor) -> None:
+    """Both forms compute the same thing."""
+    model.eval()
+    batch = Batch.pack([video], tags[None])
+    with torch.no_grad():
+        ours = model.losses(model(batch), batch, 0)
+        port, _ = straightforward(model, video, tags, 0)
+    for name, value in ours.items():
+        torch.testing.assert_close(value, port[name], rtol=1e-3, atol=1e-4)
+    model.train()

@@ -1,0 +1,110 @@
+"""Expectation maximisation and the bipartite random walk of RSKP, without ever making the propagated features.
+
+The walk between a video's snippets x and k vectors μ ends in x' = (1−w)·(I − w²M)⁻¹·(w·zᵀμ + x), where z (k, t) says to
+which vector each snippet belongs, z̄ is z normalised over time and M = zᵀz̄. M has rank k, so by Woodbury's identity
+x' = (1−w)·(x + zᵀB) with the k vectors B = w·(I − w²z̄zᵀ)⁻¹(μ + w·z̄x). Cosines and weighted sums of x' follow from
+those of x.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import softmax
+
+from wtal.models.packed import Snippets, outers, products
+
+EPS = 1e-9  # beside norms and sums that may be 0
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Features y = x + zᵀB of a batch by what they are made of; without z they are x itself.
+
+    What is propagated is `shrink`·y, which matters only next to an ε.
+    """
+
+    dots: Float[Tensor, "n p"]  # of y with the unit prototypes
+    norms: Float[Tensor, " n"]  # of y
+    z: Float[Tensor, "n k"] | None = None
+    b: Float[Tensor, "b k d"] | None = None
+    shrink: float = 1.0
+
+    def cosines(self) -> Float[Tensor, "n p"]:
+        """Cosines of the features with the prototypes."""
+        return self.dots / (self.norms + EPS / self.shrink)[:, None]
+
+    def sums(
+        self, weights: Float[Tensor, "n p"], of_x: Float[Tensor, "b p d"], offsets: tuple[int, ...]
+    ) -> tuple[Float[Tensor, "b p d"], Float[Tensor, "b p 1"]]:
+        """The features' weighted sums over each video, given those of x; and the sums of the weights."""
+        ones = weights.new_ones(len(weights), 1)
+        if self.z is None or self.b is None:
+            return of_x, outers(weights, ones, offsets)
+        both = outers(weights, torch.cat([ones, self.z], dim=1), offsets)
+        return self.shrink * (of_x + both[:, :, 1:] @ self.b), both[:, :, :1]
+
+
+def unit(vectors: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+    """Vectors scaled to length 1; zero vectors stay what they are."""
+    return vectors / (torch.linalg.vector_norm(vectors, dim=-1, keepdim=True) + EPS)
+
+
+def root(squares: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
+    """√ whose gradient at 0 is 0 rather than infinite."""
+    return squares.clamp(min=1e-30).sqrt()
+
+
+def responsibilities(
+    dots: Float[Tensor, "n k"],
+    norms: Float[Tensor, " n"],
+    *,
+    sharpness: float,
+    own: Bool[Tensor, "n k"] | None = None,
+) -> Float[Tensor, "n k"]:
+    """z: to which of the vectors each snippet belongs, from its products with the unit vectors.
+
+    `own` marks the vectors that a snippet's video has. One that has none belongs nowhere: zeros, nothing is propagated.
+    """
+    logits = dots * (sharpness / (norms + EPS))[:, None]
+    if own is None:
+        return softmax(logits, dim=1)
+    return softmax(logits.masked_fill(~own, -1e9), dim=1) * own
+
+
+def time_means(x: Snippets, z: Float[Tensor, "n k"]) -> Float[Tensor, "b k d"]:
+    """Each video's z-weighted means of x: the maximisation that makes μ."""
+    return x.pool(z) / (outers(z, z.new_ones(len(z), 1), x.offsets) + EPS)
+
+
+def walks(
+    x: Snippets,
+    vectors: Sequence[Float[Tensor, "b _ d"]],
+    zs: Sequence[Float[Tensor, "n _"]],
+    *,
+    dots: Float[Tensor, "n p"],
+    squares: Float[Tensor, " n"],
+    prototypes: Float[Tensor, "p d"],
+    w: float,
+) -> list[Walk]:
+    """One walk over each set of vectors; they go in step, so that each product with x serves all of them.
+
+    `dots` are the products of x with the unit `prototypes`, `squares` its squared norms.
+    """
+    sizes = [z.shape[1] for z in zs]
+    bs = []
+    for z, mu, zx in zip(zs, vectors, torch.split(x.pool(torch.cat(list(zs), dim=1)), sizes, dim=1), strict=True):
+        zz = outers(z, z, x.offsets)
+        mass = zz.sum(dim=2, keepdim=True) + EPS  # Σ z over time, since the rows of z sum to 1
+        eye = torch.eye(z.shape[1], dtype=z.dtype, device=z.device)
+        bs.append(w * torch.linalg.inv(eye - w**2 * zz / mass) @ (mu + w * zx / mass))
+    result = []
+    for z, b, xb in zip(zs, bs, torch.split(x.dots(torch.cat(bs, dim=1)), sizes, dim=1), strict=True):
+        of_b = torch.cat([b @ prototypes.t(), b @ b.transpose(1, 2)], dim=2)
+        to_prototypes, zbb = torch.split(products(z, of_b, x.offsets), [len(prototypes), z.shape[1]], dim=1)
+        # ‖x + zᵀB‖²; behind a relu x and B are not negative, so nothing cancels
+        norms = root(squares + (z * (2 * xb + zbb)).sum(dim=1))
+        result.append(Walk(dots + to_prototypes, norms, z, b, 1 - w))
+    return result

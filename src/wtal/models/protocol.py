@@ -1,0 +1,114 @@
+"""What goes into a model and what comes out: the types by which any model plugs into training and localization."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from wtal.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Whole videos packed behind each other: nothing is spent on padding, however different their lengths.
+
+    `labels` are 1 for each class that a video is tagged with (background is no class). `seeds`, one per video, make
+    what is random in a model (dropout) depend on the video and the step alone, not on how videos are spread over
+    batches or processes; without them it comes from torch's global generator.
+
+    >>> two = Batch.pack([torch.zeros(3, 8), torch.zeros(1, 8)])
+    >>> two.features.shape, two.lengths, two.offsets
+    (torch.Size([4, 8]), (3, 1), (0, 3, 4))
+    """
+
+    features: Float[Tensor, "n d"]
+    lengths: tuple[int, ...]
+    labels: Float[Tensor, "b c"] | None = None
+    seeds: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.lengths or min(self.lengths) < 1 or sum(self.lengths) != len(self.features):
+            raise InputError(
+                f"a batch needs videos of at least one snippet that add up to its {len(self.features)} rows of "
+                f"features, got lengths {self.lengths}"
+            )
+        for name, given in (("labels", self.labels), ("seeds", self.seeds)):
+            if given is not None and len(given) != len(self.lengths):
+                raise InputError(f"{name} of {len(self.lengths)} videos must be as many, got {len(given)}")
+
+    @classmethod
+    def pack(
+        cls,
+        videos: Sequence[Float[Tensor, "_ d"]],
+        labels: Float[Tensor, "b c"] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> "Batch":
+        """A batch of these videos' features."""
+        lengths = tuple(len(video) for video in videos)
+        return cls(torch.cat(list(videos)), lengths, labels, None if seeds is None else tuple(seeds))
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Row where each video begins, and the end of the last."""
+        return tuple(accumulate(self.lengths, initial=0))
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on another device."""
+        labels = None if self.labels is None else self.labels.to(device)
+        return Batch(self.features.to(device), self.lengths, labels, self.seeds)
+
+
+@dataclass(frozen=True, eq=False)
+class Supervised:
+    """Snippet logits that pseudo labels teach, and the share of the pseudo-label loss that falls to them."""
+
+    logits: Float[Tensor, "n c"]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What every model says about a batch.
+
+    The classes' columns may be followed by one for background. `tcam` is what instances are cut from at test,
+    `label_tcam` what they are cut from to make pseudo labels; most models have one for both. `inner` is the model's
+    own: it comes back to the model's `losses` and is nobody else's concern.
+    """
+
+    tcam: Float[Tensor, "n c"]
+    attention: Float[Tensor, " n"]
+    video_scores: Float[Tensor, "b c"]
+    supervised: tuple[Supervised, ...]
+    label_tcam: Float[Tensor, "n c"] | None = None
+    inner: Any = None
+
+
+class Model(nn.Module):
+    """A model: `forward` and `losses` are required, the hooks are for models that remember something.
+
+    Constructed as `model(n_classes, d, **options)`. It knows nothing of candidates, fusion or pseudo labels.
+    """
+
+    def forward(self, batch: Batch) -> Output:
+        """What the model says about each video of the batch."""
+        raise NotImplementedError
+
+    def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:
+        """The model's own losses by name, weighted, each *summed* over the batch's videos; their sum is minimised.
+
+        `epoch` counts from 0. Sums, so that a step does not depend on how its videos are divided.
+        """
+        raise NotImplementedError
+
+    def end_step(self, output: Output, batch: Batch, epoch: int) -> None:
+        """Called after each optimizer step with what its forward pass gave."""
+
+    def end_epoch(self, epoch: int, batches: Iterable[Batch]) -> None:
+        """Called after each epoch; `batches` goes over the labelled training videos in a fixed order, if consumed."""
+
+    def targets_changed(self) -> None:
+        """Called when what supervises the model beside its own losses has been renewed."""

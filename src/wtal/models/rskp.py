@@ -1,0 +1,214 @@
+"""RSKP (Huang et al., CVPR 2022): representative snippets summarise a video, and knowledge spreads through them.
+
+A video's snippets x are summarised by a few vectors μ (expectation maximisation), and a random walk between snippets
+and μ gives propagated features. One head of cosines with class prototypes reads the original branch `o`, the propagated
+branch `m` and, after a warm-up, the branch `r`, which walks over a memory of the best μ that the video's classes had in
+any video.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import pad, softmax
+
+from wtal.errors import InputError
+from wtal.losses import attention_contrast, normalised_cross_entropy, soft_cross_entropy
+from wtal.models.bank import MemoryBank, of_all_processes
+from wtal.models.packed import Snippets
+from wtal.models.propagation import Walk, responsibilities, root, time_means, unit, walks
+from wtal.models.protocol import Batch, Model, Output, Supervised
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """What the head reads from one version of the features."""
+
+    logits: Float[Tensor, "n c"]
+    attention: Float[Tensor, " n"]
+    agnostic: Float[Tensor, "b c"]  # video logits by class-agnostic attention ("ca")
+    classwise: Float[Tensor, "b c"]  # video logits by each class's own attention ("cw")
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """The branches by name, and each video's μ with their class scores."""
+
+    branches: dict[str, Branch]
+    mu: Float[Tensor, "b k d"]
+    mu_scores: Float[Tensor, "b k c"]
+
+
+class RSKP(Model):
+    """RSKP with the settings of its THUMOS14 code as defaults.
+
+    `spl_stages` are (first epoch, weight), epochs counted from 0. The mixes are shares of the original and the
+    propagated branch: in the video scores, in the TCAM at test, in the TCAM that labels are made from, and in the
+    pseudo-label loss (`spl_mix`: of the propagated and the memory's branch, when they teach the original one).
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        d: int,
+        *,
+        hidden: int | None = None,
+        dropout: float = 0.6,
+        n_mu: int = 8,
+        em_rounds: int = 2,
+        sharpness: float = 5.0,
+        walk: float = 0.5,
+        scale: float = 20.0,
+        bank_slots: int = 5,
+        warmup_epoch: int = 100,
+        zero_bank_with_targets: bool = False,
+        back_weight: float = 0.2,
+        attention_weight: float = 0.1,
+        bank_weight: float = 0.5,
+        spl_stages: Sequence[tuple[int, float]] = ((0, 1.0), (101, 0.5)),
+        spl_temperature: float = 0.2,
+        spl_mix: tuple[float, float] = (0.8, 0.2),
+        score_mix: tuple[float, float] = (0.6, 0.4),
+        tcam_mix: tuple[float, float] = (0.6, 0.4),
+        label_mix: tuple[float, float] = (0.8, 0.2),
+        pseudo_mix: tuple[float, float] = (0.8, 0.2),
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        if not 0 <= dropout < 1 or not 0 <= walk < 1:
+            raise InputError(f"dropout and walk must be in [0, 1), got {dropout} and {walk}")
+        if em_rounds < 1:
+            raise InputError(f"em_rounds must be at least 1, got {em_rounds}")
+        hidden = hidden or d
+        self.dropout, self.em_rounds, self.sharpness, self.walk = dropout, em_rounds, sharpness, walk
+        self.scale, self.warmup_epoch, self.zero_bank_with_targets = scale, warmup_epoch, zero_bank_with_targets
+        self.back_weight, self.attention_weight, self.bank_weight = back_weight, attention_weight, bank_weight
+        self.spl_stages, self.spl_temperature, self.spl_mix = spl_stages, spl_temperature, spl_mix
+        self.score_mix, self.tcam_mix, self.label_mix, self.pseudo_mix = score_mix, tcam_mix, label_mix, pseudo_mix
+
+        self.embedding = nn.Linear(d, hidden)
+        self.mu = nn.Parameter(torch.empty(n_mu, hidden))
+        self.prototypes = nn.Parameter(torch.empty(n_classes + 1, hidden))  # the last is background
+        for weight in (self.embedding.weight, self.mu, self.prototypes):
+            nn.init.xavier_uniform_(weight, generator=generator)
+        nn.init.zeros_(self.embedding.bias)
+        self.foreground = nn.Parameter(-self.prototypes[-1:].detach().clone())
+        self.bank = MemoryBank(n_classes, hidden, slots=bank_slots)
+
+    def forward(self, batch: Batch) -> Output:
+        """Branches `o` and `m`; and `r`, for training only, if the batch has labels and the memory is filled."""
+        x = Snippets(batch, self.embedding, dropout=self.dropout if self.training else 0.0)
+        prototypes = unit(torch.cat([self.prototypes, self.foreground]))
+        all_dots = x.dots(torch.cat([prototypes, unit(self.mu)]))
+        dots, mu_dots = torch.split(all_dots, [len(prototypes), len(self.mu)], dim=1)
+        squares = x.squared_norms()
+        norms = root(squares)
+        for _ in range(self.em_rounds):
+            mu = time_means(x, responsibilities(mu_dots, norms, sharpness=self.sharpness))
+            mu_dots = x.dots(unit(mu))
+        vectors, zs = [mu], [responsibilities(mu_dots, norms, sharpness=self.sharpness)]
+        if batch.labels is not None and bool(self.bank.filled):
+            memory, own = self.bank.slots_of(batch.labels)
+            own = own.repeat_interleave(torch.tensor(batch.lengths, device=own.device), dim=0)
+            vectors.append(memory)
+            zs.append(responsibilities(x.dots(unit(memory)), norms, sharpness=self.sharpness, own=own))
+        propagated = walks(x, vectors, zs, dots=dots, squares=squares, prototypes=prototypes, w=self.walk)
+        branches = self._read(x, [Walk(dots, norms), *propagated], prototypes)
+        with torch.no_grad():
+            mu_scores = softmax(self.scale * unit(mu) @ prototypes[:-1].t(), dim=2)
+        return self._output(Inner(dict(zip("omr", branches, strict=False)), mu.detach(), mu_scores))
+
+    def _read(self, x: Snippets, versions: list[Walk], prototypes: Float[Tensor, "p d"]) -> list[Branch]:
+        """The head's reading of each version of the features; the last prototype is the foreground's."""
+        c = len(prototypes) - 1
+        logits = [self.scale * version.cosines() for version in versions]
+        attentions = [torch.sigmoid(one) for one in logits]
+        sums_of_x = torch.split(x.pool(torch.cat(attentions, dim=1)), c + 1, dim=1)
+        branches = []
+        for version, frames, attention, of_x in zip(versions, logits, attentions, sums_of_x, strict=True):
+            sums, mass = version.sums(attention, of_x, x.offsets)
+            features = unit(sums / (mass + 1e-5))
+            branches.append(
+                Branch(
+                    logits=frames[:, :c],
+                    attention=attention[:, c],
+                    agnostic=self.scale * features[:, c] @ prototypes[:c].t(),
+                    classwise=self.scale * (features[:, :c] * prototypes[:c]).sum(dim=2),
+                )
+            )
+        return branches
+
+    def _output(self, inner: Inner) -> Output:
+        o, m = inner.branches["o"], inner.branches["m"]
+        with torch.no_grad():
+            of_snippets = [softmax(branch.logits, dim=1) * o.attention[:, None] for branch in (o, m)]
+            of_videos = [softmax(branch.agnostic, dim=1) for branch in (o, m)]
+        return Output(
+            tcam=_mix(self.tcam_mix, of_snippets),
+            label_tcam=_mix(self.label_mix, of_snippets),
+            attention=o.attention,
+            video_scores=_mix(self.score_mix, of_videos),
+            supervised=tuple(Supervised(b.logits, w) for b, w in zip((o, m), self.pseudo_mix, strict=True)),
+            inner=inner,
+        )
+
+    def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:
+        """`fore`, `back`, `attention` and `spl`, weighted and summed over the videos."""
+        branches: dict[str, Branch] = output.inner.branches
+        labels, lengths = _labels(batch), batch.lengths
+        fore_target, back_target = pad(labels, (0, 1), value=0.0), pad(labels, (0, 1), value=1.0)
+        shares = {"o": 1.0, "m": 1.0, "r": self.bank_weight}
+        fore = [shares[k] * normalised_cross_entropy(b.agnostic, fore_target) for k, b in branches.items()]
+        back = [shares[k] * normalised_cross_entropy(b.classwise, back_target) for k, b in branches.items()]
+        teacher = branches["m"].logits
+        if "r" in branches:
+            teacher = _mix(self.spl_mix, [teacher, branches["r"].logits])
+        o = branches["o"]
+        spl = soft_cross_entropy(o.logits, teacher, lengths, temperature=self.spl_temperature)
+        return {
+            "fore": torch.stack(fore).sum(),
+            "back": self.back_weight * torch.stack(back).sum(),
+            "attention": self.attention_weight * attention_contrast(o.attention, lengths).sum(),
+            "spl": _at(self.spl_stages, epoch) * spl.sum(),
+        }
+
+    def end_step(self, output: Output, batch: Batch, epoch: int) -> None:
+        """After the warm-up, let the step's μ compete for a place in the memory; those of other processes, too."""
+        if epoch > self.warmup_epoch:
+            inner = output.inner
+            self.bank.update(*of_all_processes(inner.mu, inner.mu_scores[..., :-1], _labels(batch)))
+
+    def end_epoch(self, epoch: int, batches: Iterable[Batch]) -> None:
+        """Fill the memory once, at the end of the warm-up."""
+        if epoch != self.warmup_epoch:
+            return
+        training = self.training
+        self.eval()
+        with torch.no_grad():
+            for batch in batches:
+                inner = self(batch).inner
+                self.bank.update(inner.mu, inner.mu_scores[..., :-1], _labels(batch))
+        self.bank.filled.fill_(True)
+        self.train(training)
+
+    def targets_changed(self) -> None:
+        """Forget the memory if the model was told to, as the authors' released code does."""
+        if self.zero_bank_with_targets:
+            self.bank.zero()
+
+
+def _labels(batch: Batch) -> Float[Tensor, "b c"]:
+    if batch.labels is None:
+        raise InputError("learning needs the videos' labels, got a batch without")
+    return batch.labels
+
+
+def _mix(shares: Sequence[float], parts: Sequence[Tensor]) -> Tensor:
+    return shares[0] * parts[0] + shares[1] * parts[1]
+
+
+def _at(stages: Sequence[tuple[int, float]], epoch: int) -> float:
+    """The value of the last stage that has begun."""
+    return [value for first, value in stages if first <= epoch][-1]
