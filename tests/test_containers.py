@@ -53,8 +53,8 @@ def test_seconds_and_positions_are_inverse(fps, stride, offset, position):
 def test_instances_are_cut_to_the_video_and_dropped_outside_it():
     found = Instances([[0.0, 2.0], [8.0, 12.0], [30.0, 31.0]], [0.1, 0.2, 0.3], [0, 1, 2])
     base = TimeBase(offset_snippets=-0.5)
-    seconds = base.instances_to_seconds(found, dilation=0.5, duration_s=6.4)
-    assert seconds.segments.tolist() == [pytest.approx([0.0, 1.28]), pytest.approx([4.48, 6.4])]
+    seconds = base.instances_to_seconds(found, duration_s=6.4)
+    assert seconds.segments.tolist() == [pytest.approx([0.0, 0.96]), pytest.approx([4.8, 6.4])]
     assert seconds.labels.tolist() == [0, 1]
 
 

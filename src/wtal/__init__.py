@@ -10,9 +10,27 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Annotations": "annotations",
+    "Candidates": "pseudo.candidates",
+    "DataWarning": "errors",
+    "Flanks": "pseudo.flanks",
     "InputError": "errors",
     "Instances": "instances",
+    "PAPER": "propose",
+    "PROTOCOLS": "evaluate",
+    "Proposer": "propose",
+    "RELEASED": "propose",
     "TimeBase": "timebase",
+    "delta_labels": "pseudo.delta",
+    "find_candidates": "pseudo.candidates",
+    "fuse": "pseudo.fusion",
+    "label_video": "pseudo.linpro",
+    "label_videos": "pseudo.linpro",
+    "nms": "suppress",
+    "read_annotations": "formats",
+    "read_predictions": "formats",
+    "score": "evaluate",
+    "soft_nms": "suppress",
+    "write_predictions": "formats",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

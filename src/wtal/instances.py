@@ -56,9 +56,14 @@ class Instances:
                 raise InputError(f"scores must be finite; number {first} is {scores[first]}")
             if labels.min() < 0:
                 raise InputError(f"labels must not be negative, got {labels.min()}")
-        object.__setattr__(self, "segments", segments)
-        object.__setattr__(self, "scores", scores)
-        object.__setattr__(self, "labels", labels)
+        self.__dict__.update(segments=segments, scores=scores, labels=labels)
+
+    @classmethod
+    def unchecked(cls, segments: Any, scores: Any, labels: Any) -> "Instances":
+        """Instances of arrays that are known to be good, without the cost of checking them."""
+        made = cls.__new__(cls)
+        made.__dict__.update(segments=segments, scores=scores, labels=labels)
+        return made
 
     @classmethod
     def empty(cls) -> "Instances":
@@ -70,7 +75,7 @@ class Instances:
         """All instances of `parts`, in their order."""
         if not parts:
             return cls.empty()
-        return cls(
+        return cls.unchecked(
             np.concatenate([p.segments for p in parts]),
             np.concatenate([p.scores for p in parts]),
             np.concatenate([p.labels for p in parts]),
@@ -80,7 +85,7 @@ class Instances:
         return len(self.segments)
 
     def __getitem__(self, chosen: slice | Int[np.ndarray, " k"] | Bool[np.ndarray, " n"] | list[int]) -> "Instances":
-        return Instances(self.segments[chosen], self.scores[chosen], self.labels[chosen])
+        return self.unchecked(self.segments[chosen], self.scores[chosen], self.labels[chosen])
 
     @property
     def starts(self) -> Float[np.ndarray, " n"]:

@@ -59,17 +59,12 @@ def greedy_groups(
 
     if not threshold >= 0:
         raise InputError(f"the overlap threshold must be 0 or more, got {threshold}")
-    order = np.lexsort((instances.ends, instances.starts, -instances.scores, instances.labels))
-    sorted_group = compiled_groups(
-        instances.starts[order],
-        instances.ends[order],
-        instances.labels[order],
+    return compiled_groups(
+        instances.starts,
+        instances.ends,
+        instances.scores,
+        instances.labels,
         float(threshold),
         overlap == "own_length",
         float(pad),
     )
-    group = np.empty(len(order), np.int64)
-    group[order] = sorted_group
-    # groups are numbered in the order of their anchors, so each number's first appearance is its anchor
-    _, first = np.unique(sorted_group, return_index=True)
-    return order[first], group

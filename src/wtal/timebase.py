@@ -24,8 +24,11 @@ class TimeBase:
     """
 
     fps: float = 25.0
+    """Frames a second of the video that the features were made from."""
     stride_frames: float = 16.0
+    """Frames from one snippet to the next."""
     offset_snippets: float = 0.0
+    """Where the first snippet starts, in snippets."""
 
     def __post_init__(self) -> None:
         for name in ("fps", "stride_frames"):
@@ -42,24 +45,19 @@ class TimeBase:
 
     def to_seconds(self, positions: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Seconds at these grid positions."""
-        return (positions + self.offset_snippets) * self.snippet_s
+        # multiplied before divided: whole positions give the float nearest to the exact second
+        return (positions + self.offset_snippets) * self.stride_frames / self.fps
 
     def to_positions(self, seconds: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Grid positions at these seconds: the inverse of `to_seconds`."""
-        return seconds / self.snippet_s - self.offset_snippets
+        return seconds * self.fps / self.stride_frames - self.offset_snippets
 
-    def instances_to_seconds(
-        self, instances: Instances, *, dilation: float = 0.0, duration_s: float = np.inf
-    ) -> Instances:
-        """Instances of the snippet grid in seconds, `dilation` snippets wider on either side, cut to the video.
+    def instances_to_seconds(self, instances: Instances, *, duration_s: float = np.inf) -> Instances:
+        """Instances of the snippet grid in seconds, cut to the video; what lies wholly outside it is dropped.
 
-        What lies wholly outside `[0, duration_s)` is dropped.
-
-        >>> on_grid = Instances([[0.0, 2.0]], scores=[0.5], labels=[1])
-        >>> TimeBase().instances_to_seconds(on_grid, dilation=0.5).segments.tolist()
-        [[0.0, 1.6]]
+        >>> TimeBase(offset_snippets=-0.5).instances_to_seconds(Instances([[0.0, 2.0]])).segments.tolist()
+        [[0.0, 0.96]]
         """
-        grown = instances.segments + np.array([-dilation, dilation])
-        segments = np.clip(self.to_seconds(grown), 0.0, duration_s)
+        segments = np.clip(self.to_seconds(instances.segments), 0.0, duration_s)
         kept = segments[:, 0] < segments[:, 1]
         return Instances(segments[kept], instances.scores[kept], instances.labels[kept])

@@ -50,7 +50,7 @@ def test_candidates_lie_in_the_video_and_above_their_threshold(tcam):
     found = find_candidates(tcam, LEVELS, min_length=1)
     assert (found.instances.starts >= 0).all()
     assert (found.instances.ends <= len(tcam)).all()
-    assert (found.inner > 0).all()
+    assert (found.inner > -1e-12).all()  # a cumulative sum may round a tiny mean to 0
 
 
 @given(tcams(), st.integers(2, 5))

@@ -17,6 +17,13 @@ LayoutName = Literal["cola", "wtalc", "activitynet", "folder", "h5"]
 Out = Annotated[Path, tyro.conf.arg(aliases=["-o"])]
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Run the sub-command that the arguments name."""
+    tyro.extras.subcommand_cli_from_dict(
+        COMMANDS, prog="wtal data", description="Data sets: convert, check, generate.", args=list(arguments)
+    )
+
+
 def convert(
     source: tyro.conf.Positional[Path],
     out: Out,

@@ -1,6 +1,6 @@
 """`wtal evaluate`: score a prediction file against annotations, as a table or as JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.evaluate import Case, Score
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Parse the arguments and run."""
+    tyro.cli(evaluate, prog="wtal evaluate", args=list(arguments))
 
 
 def evaluate(

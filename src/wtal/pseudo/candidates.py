@@ -29,6 +29,8 @@ class Candidates:
     @classmethod
     def concat(cls, parts: Sequence["Candidates"]) -> "Candidates":
         """All candidates of `parts`: one per class, or one per curve where several curves are cut (WUM)."""
+        if len(parts) == 1:
+            return parts[0]
         return cls(
             Instances.concat([part.instances for part in parts]),
             np.concatenate([np.zeros(0), *[part.inner for part in parts]]),
@@ -87,60 +89,32 @@ def find_candidates(
     if video_scores is not None and video_scores.shape != (c,):
         raise InputError(f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}")
 
+    from wtal.compiled import runs_with_contrast
+
     parts = []
     for label in chosen:
         scoring = _upsampled(tcam[:, label], upsample)
         cutting = scoring if cut is None else _upsampled(cut if cut.ndim == 1 else cut[:, label], upsample)
         low, high = (cutting.min(), cutting.max()) if relative and t else (0.0, 1.0)
-        runs = _runs(cutting, low + levels * (high - low) if relative else levels) / upsample
-        length = runs[:, 1] - runs[:, 0]
-        runs, length = runs[length >= min_length], length[length >= min_length]
-
-        segments = runs + np.array([-dilation[0], dilation[1]])
-        width = flanks.width(length)
-        outer_low, outer_high = segments[:, 0] - width, segments[:, 1] + width
-        last = float(t)
-        if flank_rounding == "truncate":
-            outer_low, outer_high, last = np.trunc(outer_low), np.trunc(outer_high), t - 1.0
-        inner = _mean(scoring, segments, upsample=upsample)
-        outer = _mean(
-            scoring,
-            np.stack([outer_low, segments[:, 0]], axis=1),
-            np.stack([segments[:, 1], np.minimum(outer_high, last)], axis=1),
-            upsample=upsample,
+        found = runs_with_contrast(
+            np.ascontiguousarray(cutting),
+            np.ascontiguousarray(scoring),
+            low + levels * (high - low) if relative else levels,
+            upsample,
+            float(min_length),
+            float(dilation[0]),
+            float(dilation[1]),
+            float(flanks.scale),
+            float(flanks.power),
+            flank_rounding == "truncate",
         )
+        inner, outer = found[:, 2], found[:, 3]
         score = inner - outer_weight * outer
         if video_scores is not None:
             score = score + video_score_weight * float(video_scores[label])
-        parts.append(Candidates(Instances(segments, score, np.full(len(segments), label)), inner))
+        labels = np.full(len(found), label)
+        parts.append(Candidates(Instances.unchecked(found[:, :2], score, labels), inner))
     return Candidates.concat(parts)
-
-
-def _runs(curve: Float[np.ndarray, " t"], levels: Float[np.ndarray, " h"]) -> Float[np.ndarray, "n 2"]:
-    """Half-open runs of `curve > level`, for all levels at once; level by level, each from left to right."""
-    above = np.zeros((len(levels), len(curve) + 2), dtype=bool)
-    np.greater(curve[None, :], levels[:, None], out=above[:, 1:-1])
-    # a run begins and ends where neighbours differ; in row order beginnings and ends alternate
-    change = np.nonzero(above[:, 1:] != above[:, :-1])[1]
-    return change.reshape(-1, 2).astype(np.float64)
-
-
-def _mean(curve: Float[np.ndarray, " t"], *spans: Float[np.ndarray, "n 2"], upsample: int) -> Float[np.ndarray, " n"]:
-    """Mean of the curve, a step function of its cells, over the union of disjoint spans; 0 where that is empty.
-
-    The integral of a step function is linear between cell borders, so interpolating the cumulative sum is exact.
-    """
-    borders = np.arange(len(curve) + 1) / upsample
-    integral = np.concatenate([[0.0], np.cumsum(curve)]) / upsample
-    total = np.zeros(len(spans[0]))
-    length = np.zeros(len(spans[0]))
-    for span in spans:
-        inside = np.clip(span, 0.0, borders[-1])
-        inside[:, 1] = np.maximum(inside[:, 0], inside[:, 1])
-        at = np.interp(inside, borders, integral)
-        total += at[:, 1] - at[:, 0]
-        length += inside[:, 1] - inside[:, 0]
-    return np.divide(total, length, out=np.zeros_like(total), where=length > 0)
 
 
 def _upsampled(curve: Float[np.ndarray, " t"], factor: int) -> Float[np.ndarray, " cells"]:

@@ -15,8 +15,8 @@ from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.overlap import Overlap, greedy_groups
 from wtal.pseudo.candidates import Candidates
-from wtal.pseudo.templates import TEMPLATES, Template
 
+Template = Literal["gaussian", "exponential", "student_t", "uniform"]
 Logit = Literal["score", "inner"]
 
 
@@ -61,6 +61,9 @@ def fuse(
     >>> fused.instances.segments.tolist(), fused.members(0).tolist()
     ([[2.5, 6.0], [20.0, 22.0]], [0, 1])
     """
+    from wtal.compiled import ranges_by_group, softmax_by_group
+    from wtal.pseudo.templates import TEMPLATES
+
     if not temperature > 0:
         raise InputError(f"the temperature must be above 0, got {temperature}")
     if template not in TEMPLATES:
@@ -72,20 +75,13 @@ def fuse(
         return Fused(found, group, np.zeros(0), np.zeros(0, bool))
 
     logits = (candidates.inner if logit == "inner" else found.scores) / temperature
-    # subtracting each group's best logit leaves the softmax as it is and keeps exp() in range at any temperature
-    best = np.full(m, -np.inf)
-    np.maximum.at(best, group, logits)
-    weights = np.exp(logits - best[group])
-    weights /= np.bincount(group, weights, m)[group]
-
+    weights = softmax_by_group(logits, group, m)
     values = np.column_stack([found.segments, found.scores])
     fitted, converged = TEMPLATES[template](values, weights, group, m)
     # rounding must not push a location out of its members' range
-    low, high = np.full((m, 3), np.inf), np.full((m, 3), -np.inf)
-    np.minimum.at(low, group, values)
-    np.maximum.at(high, group, values)
-    fitted = np.clip(fitted, low, high)
-    fused = Instances(fitted[:, :2], fitted[:, 2], found.labels[anchors])
+    low, high = ranges_by_group(values, group, m)
+    fitted = np.minimum(np.maximum(fitted, low), high)
+    fused = Instances.unchecked(fitted[:, :2], fitted[:, 2], found.labels[anchors])
 
     order = fused.order()
     rank = np.empty(m, np.int64)

@@ -79,6 +79,7 @@ def label_video(
     status: dict[int, Status] = {}
     for label in np.unique(instances.labels):
         of_label = np.flatnonzero(instances.labels == label)
+        of_label = of_label[np.argsort(instances.starts[of_label], kind="stable")]  # neighbours in time side by side
         scores = instances.scores[of_label]
         pattern, size, cell_of_snippet = _groups(instances.segments[of_label], n_snippets, flanks)
         contrast, unit = _contrast(pattern, size, rows)
@@ -115,7 +116,7 @@ def label_videos(
         raise InputError(f"workers must be 1 or more, got {workers}")
     if workers == 1:
         return list(starmap(label, videos))
-    # HiGHS and numpy's solver give the interpreter free while they work, so threads are enough
+    # HiGHS, where half the time goes, lets the interpreter go while it works, so threads are enough
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(lambda video: label(*video), videos))
 

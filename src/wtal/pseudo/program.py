@@ -5,7 +5,7 @@ from threading import local
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 #: Cost of a unit of slack against 1 for a unit of label. The dual values of feasible programs stay below 10 on real
 #: data; the second price is there for the program that needs more, before its constraints are called contradictory.
@@ -16,12 +16,15 @@ _solvers = local()
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """min size·x + price·‖slack‖₁ under matrix @ x + slack = target, 0 ≤ x ≤ upper, with an optimal vertex of it.
+    """min size·x + price·‖slack‖₁ under contrast @ x + slack = target, 0 ≤ x ≤ upper, with an optimal vertex of it.
 
-    Its variables are x, then the positive and the negative parts of the slack.
+    Its variables are x, then the positive and the negative parts of the slack. Column v of the constraints has the
+    entries `value[start[v]:start[v + 1]]` in rows `index[start[v]:start[v + 1]]`.
     """
 
-    matrix: Float[np.ndarray, "n v"]
+    start: Int[np.ndarray, " _"]
+    index: Int[np.ndarray, " k"]
+    value: Float[np.ndarray, " k"]
     target: Float[np.ndarray, " n"]
     size: Float[np.ndarray, " g"]
     upper: Float[np.ndarray, " v"]
@@ -45,18 +48,21 @@ def solve_elastic(
     import highspy
 
     n, g = contrast.shape
-    matrix = np.hstack([contrast, np.eye(n), -np.eye(n)])
+    v = g + 2 * n
+    columns, rows = np.nonzero(contrast.T)
+    each = np.arange(n)
+    start = np.append(np.searchsorted(columns, np.arange(g)), len(columns) + np.arange(2 * n + 1)).astype(np.int32)
+    index = np.concatenate([rows, each, each]).astype(np.int32)
+    value = np.concatenate([contrast[rows, columns], np.ones(n), -np.ones(n)])
     bound = np.concatenate([np.full(g, upper), np.full(2 * n, np.inf)])
-    solver = _solver()
+
     lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = g + 2 * n, n
-    lp.col_lower_, lp.col_upper_ = np.zeros(g + 2 * n), bound
+    lp.num_col_, lp.num_row_ = v, n
+    lp.col_lower_, lp.col_upper_ = np.zeros(v), bound
     lp.row_lower_ = lp.row_upper_ = target
-    columns, rows = np.nonzero(matrix.T)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = np.searchsorted(columns, np.arange(g + 2 * n + 1)).astype(np.int32)
-    lp.a_matrix_.index_ = rows.astype(np.int32)
-    lp.a_matrix_.value_ = matrix[rows, columns]
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = start, index, value
+    solver = _solver()
     for price in PRICES:
         lp.col_cost_ = cost = np.concatenate([size, np.full(2 * n, price)])
         solver.passModel(lp)
@@ -69,8 +75,8 @@ def solve_elastic(
             break
     # By complementary slackness with any optimal dual, the optimal solutions are exactly the feasible ones that keep
     # the variables of non-zero reduced cost at their bounds.
-    reduced = cost - matrix.T @ np.array(answer.row_dual)
-    return Program(matrix, target, size, bound, solution, np.abs(reduced) <= 1e-7 * cost)
+    free = np.abs(np.array(answer.col_dual)) <= 1e-7 * cost
+    return Program(start, index, value, target, size, bound, solution, free)
 
 
 def _solver() -> Any:

@@ -5,12 +5,12 @@ groups, and returns the locations (m, 3) and whether each group's fit converged.
 """
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-Template = Literal["gaussian", "exponential", "student_t", "uniform"]
+from wtal.compiled import ranges_by_group, sums_by_group
+
 Samples = Float[np.ndarray, "n 3"]
 Weights = Float[np.ndarray, " n"]
 Groups = Int[np.ndarray, " n"]
@@ -22,7 +22,7 @@ FREEDOM = 3.0
 
 def gaussian(values: Samples, weights: Weights, group: Groups, m: int) -> Fit:
     """The weighted mean (Eq. 4): it minimises the weighted squared distance."""
-    return _sums(values * weights[:, None], group, m), np.ones(m, bool)
+    return sums_by_group(values * weights[:, None], group, m), np.ones(m, bool)
 
 
 def exponential(values: Samples, weights: Weights, group: Groups, m: int) -> Fit:
@@ -42,9 +42,7 @@ def exponential(values: Samples, weights: Weights, group: Groups, m: int) -> Fit
 
 def uniform(values: Samples, weights: Weights, group: Groups, m: int) -> Fit:  # noqa: ARG001
     """The middle of the range: the narrowest uniform density that covers all samples, whatever their weights."""
-    low, high = np.full((m, values.shape[1]), np.inf), np.full((m, values.shape[1]), -np.inf)
-    np.minimum.at(low, group, values)
-    np.maximum.at(high, group, values)
+    low, high = ranges_by_group(values, group, m)
     return (low + high) / 2, np.ones(m, bool)
 
 
@@ -56,24 +54,24 @@ def student_t(values: Samples, weights: Weights, group: Groups, m: int, *, steps
     after `steps`, or whose start and end have crossed, keeps the Gaussian location and is reported as not converged.
     """
     mean, _ = gaussian(values, weights, group, m)
-    variance = _sums(weights[:, None] * (values - mean[group]) ** 2, group, m)
+    variance = sums_by_group(weights[:, None] * (values - mean[group]) ** 2, group, m)
     scale = np.sqrt(FREEDOM * variance)
     flat = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))  # all samples alike: the mean is the location
     scale = np.where(flat, 1.0, scale)
 
     def objective(location: Float[np.ndarray, "m 3"]) -> Float[np.ndarray, "m 3"]:
         away = (values - location[group]) / scale[group]
-        return _sums(weights[:, None] * np.log1p(away**2), group, m)
+        return sums_by_group(weights[:, None] * np.log1p(away**2), group, m)
 
     location, now = mean.copy(), objective(mean)
     settled = flat.copy()
     for _ in range(steps):
         away = (values - location[group]) / scale[group]
         pull = weights[:, None] / (1 + away**2)
-        slope = _sums(pull * away, group, m)
-        curvature = _sums(pull * (1 - away**2) / (1 + away**2), group, m)
+        slope = sums_by_group(pull * away, group, m)
+        curvature = sums_by_group(pull * (1 - away**2) / (1 + away**2), group, m)
         newton = location + scale * slope / np.where(curvature > 1e-9, curvature, np.inf)
-        reweighted = location + scale * slope / _sums(pull, group, m)
+        reweighted = location + scale * slope / sums_by_group(pull, group, m)
         better = (curvature > 1e-9) & (objective(newton) <= now)
         following = np.where(settled, location, np.where(better, newton, reweighted))
         settled |= np.abs(following - location) <= 1e-9 * scale
@@ -84,13 +82,9 @@ def student_t(values: Samples, weights: Weights, group: Groups, m: int, *, steps
     return np.where(converged[:, None], location, mean), converged
 
 
-TEMPLATES: dict[Template, Callable[[Samples, Weights, Groups, int], Fit]] = {
+TEMPLATES: dict[str, Callable[[Samples, Weights, Groups, int], Fit]] = {
     "gaussian": gaussian,
     "exponential": exponential,
     "student_t": student_t,
     "uniform": uniform,
 }
-
-
-def _sums(values: Float[np.ndarray, "n k"], group: Groups, m: int) -> Float[np.ndarray, "m k"]:
-    return np.stack([np.bincount(group, column, m) for column in values.T], axis=1)

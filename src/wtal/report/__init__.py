@@ -1,0 +1,1 @@
+"""Plots of what the method saw and did."""

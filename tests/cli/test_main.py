@@ -1,0 +1,103 @@
+"""The commands as a user types them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from wtal.cli import main
+from wtal.formats.tcam import VideoMap, write_tcams
+
+
+def failing(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    captured = capsys.readouterr()
+    return stop.value.code, captured.err
+
+
+def test_help_and_version(capsys):
+    main(["--help"])
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in ("demo", "data", "localize", "evaluate"))
+    main(["--version"])
+    assert capsys.readouterr().out.startswith("wtal ")
+
+
+def test_a_misspelt_command_gets_a_suggestion(capsys):
+    code, said = failing(capsys, "evalute")
+    assert code == 2
+    assert "did you mean evaluate?" in said
+
+
+@pytest.fixture
+def maps(tmp_path):
+    rng = np.random.default_rng(0)
+    curves = np.repeat(rng.random((20, 2)) > 0.6, 5, axis=0) * 0.5
+    write_tcams(tmp_path / "maps.npz", ["Run", "Jump"], [VideoMap("v1", curves, np.array([0.9, 0.0]))])
+    return tmp_path / "maps.npz"
+
+
+def test_localize_writes_predictions_in_seconds(maps, tmp_path, capsys):
+    out = tmp_path / "found.json"
+    main(["localize", "--tcam", str(maps), "-o", str(out), "--fps", "25", "--stride-frames", "16"])
+    found = json.loads(out.read_text())["results"]["v1"]
+    assert found
+    assert {row["label"] for row in found} == {"Run"}
+    assert all(0 <= row["segment"][0] < row["segment"][1] <= 100 * 16 / 25 for row in found)
+    assert "found.json" in capsys.readouterr().err
+
+
+def test_options_and_presets_change_the_outcome(maps, tmp_path):
+    outcomes = []
+    for name, options in {"paper": [], "released": ["--preset", "released"], "nms": ["--combine", "nms"]}.items():
+        main(["localize", "--tcam", str(maps), "-o", str(tmp_path / f"{name}.csv"), *options])
+        outcomes.append((tmp_path / f"{name}.csv").read_text())
+    assert outcomes[0] != outcomes[1]
+
+
+def test_a_preset_can_be_overridden(maps, tmp_path):
+    main(
+        [
+            "localize",
+            "--tcam",
+            str(maps),
+            "--preset=released",
+            "--class-threshold",
+            "0.99",
+            "-o",
+            str(tmp_path / "o.json"),
+        ]
+    )
+    assert json.loads((tmp_path / "o.json").read_text())["results"]["v1"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--tcam", "nowhere.npz"], "nowhere.npz"),
+        (["--preset", "best"], "best"),
+        (["--temperature", "0"], "temperature"),
+        (["--thresholds", "-0.1"], "-0.1"),
+        (["--fps", "0"], "fps"),
+    ],
+)
+def test_bad_input_ends_with_one_line_and_writes_nothing(maps, tmp_path, capsys, options, message):
+    out = tmp_path / "out.json"
+    given = options if "--tcam" in options else ["--tcam", str(maps), *options]
+    code, said = failing(capsys, "localize", "-o", str(out), *given)
+    assert code == 2
+    assert message in said
+    assert "Traceback" not in said
+    assert not out.exists()
+
+
+def test_demo_ends_with_a_picture_and_files_that_evaluate(tmp_path, capsys):
+    main(["demo", "-o", str(tmp_path), "--videos", "20"])
+    picture = tmp_path / "method.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    capsys.readouterr()
+    main(["evaluate", str(tmp_path / "fusion.json"), str(tmp_path / "truth.json"), "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["protocol"] == "thumos14"
+    assert 50 < shown["average"]["0.1:0.7"] <= 100

@@ -1,0 +1,67 @@
+"""What a user meets first: the package's names, and how long it takes to come up."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wtal
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def test_every_public_name_is_there():
+    for name in wtal.__all__:
+        assert getattr(wtal, name) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        wtal.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("code", ["import wtal", "import sys; from wtal.cli import main; main(['--help'])"])
+def test_coming_up_is_quick_and_loads_no_torch(code):
+    # counted in CPU seconds of the child, which a busy machine does not stretch; the best of three
+    check = (
+        "import resource, sys\n"
+        f"{code}\n"
+        "heavy = {'torch', 'numba', 'matplotlib', 'scipy'} & set(sys.modules)\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(); print(sorted(heavy), used.ru_utime + used.ru_stime)"
+    )
+    results = [run(sys.executable, "-c", check).stdout.splitlines()[-1] for _ in range(3)]
+    assert all(line.startswith("[] ") for line in results), results
+    assert min(float(line.split()[-1]) for line in results) < 0.4
+
+
+def test_the_method_and_the_evaluation_run_without_torch():
+    hidden = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import numpy as np, wtal\n"
+        "found = wtal.PAPER(np.ones((9, 1)) * 0.5, np.ones(1)).instances\n"
+        "wtal.label_video(found, 9, 1)\n"
+        "import wtal.evaluate, wtal.formats, wtal.suppress"
+    )
+    result = run(sys.executable, "-c", hidden)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_examples_run(example, tmp_path):
+    result = run(sys.executable, str(example), cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_no_path_of_a_machine_is_in_the_project():
+    listed = run("git", "ls-files", cwd=ROOT)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    homes = ("/" + "home/", "/" + "root/", "/" + "Users/")
+    for name in listed.stdout.split():
+        path = ROOT / name
+        if path.is_file() and path.suffix in {".py", ".md", ".toml", ".yaml", ".txt", ".cff", ""}:
+            text = path.read_text(encoding="utf-8")
+            assert not [home for home in homes if home in text], name
