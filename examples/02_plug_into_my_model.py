@@ -15,6 +15,5 @@ proposals = propose(tcam, video_scores)
 labels = wtal.label_video(proposals.instances, n_snippets=len(tcam), n_classes=2, rows="mean")
 seconds = wtal.TimeBase(fps=25, stride_frames=16).instances_to_seconds(proposals.instances)
 wtal.write_predictions("my_predictions.json", {"my_video": seconds}, classes=["Run", "Jump"])
-print(
-    f"{len(proposals.candidates)} candidates → {len(seconds)} instances; labels {labels.values.shape}, {labels.status}"
-)
+print(f"{len(proposals.candidates)} candidates → {len(seconds)} instances in my_predictions.json")
+print(f"labels {labels.values.shape}, {labels.status}, highest {labels.values.max():.3f}")

@@ -29,9 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     if command not in COMMANDS:
         near = difflib.get_close_matches(command, COMMANDS, n=1)
-        sys.exit(
-            _complaint(f"unknown command {command!r}" + (f"; did you mean {near[0]}?" if near else "") + "\n" + _help())
-        )
+        hint = f"; did you mean {near[0]}?" if near else ""
+        sys.exit(_complaint(f"unknown command {command!r}{hint}\n{_help()}"))
     try:
         import_module(f"wtal.cli.{command}").main(rest)
     except (InputError, MissingExtraError) as error:

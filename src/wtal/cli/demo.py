@@ -91,8 +91,8 @@ def demo(
 def generate(rng: "np.random.Generator") -> "tuple[np.ndarray, Instances]":
     """An activation curve (t, 1) as weakly trained models give it, and the actions under it.
 
-    Only a part of each action is salient, so that high thresholds cut actions short; what lies around is half active, so
-    that low thresholds run over. No single threshold is right, which is why combining many pays.
+    Only a part of each action is salient, so that high thresholds cut actions short; what lies around is half active,
+    so that low thresholds run over. No single threshold is right, which is why combining many pays.
     """
     import numpy as np
 
