@@ -29,8 +29,8 @@ def straightforward(video: VideoMap) -> list[tuple[int, float, float, float]]:
                     continue
                 if start is not None and i - start >= 2:
                     width = 0.0785 * (i - start) ** 0.9
-                    flank = [j for j in range(max(0, floor(start - width)), start)]
-                    flank += [j for j in range(i + 1, min(t - 1, floor(i + width + 1)))]
+                    flank = list(range(max(0, floor(start - width)), start))
+                    flank += list(range(i + 1, min(t - 1, floor(i + width + 1))))
                     inner = np.mean(curve[start : i + 1])
                     outer = np.mean(curve[flank]) if flank else 0.0
                     left.append((inner - outer, start, i + 1, inner))

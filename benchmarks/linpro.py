@@ -46,7 +46,6 @@ def run(console: Console) -> None:
     for name, options in (
         ("wtal, vertex", {"solution": "vertex"}),
         ("wtal, least norm", {}),
-        ("wtal, least norm, 2 threads", {"workers": 2}),
     ):
         took = seconds(lambda options=options: label_videos(jobs, n_classes, **options))
         table.add_row(name, f"{took:.3f}", f"{slow / took:.1f}×")

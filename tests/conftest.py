@@ -19,7 +19,7 @@ _CHECKED = sorted(
 install_import_hook(_CHECKED, "checker.check")
 
 # the first call of a compiled loop takes seconds, and a busy machine is not a failure
-hypothesis.settings.register_profile("wtal", deadline=None)
+hypothesis.settings.register_profile("wtal", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("wtal")
 
 SHARED = Path(os.environ.get("WTAL_SHARED", Path(__file__).parents[2] / "shared"))

@@ -6,10 +6,11 @@ groups of them: at most about 4n+1 for n instances, however long the video.
 """
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import starmap
-from typing import Literal
+from functools import partial
+from multiprocessing import get_context
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -103,22 +104,28 @@ def label_videos(
     upper: float = np.inf,
     solution: Solution = "least_norm",
 ) -> list[Labels]:
-    """`label_video` of each (instances, number of snippets), on several cores if asked.
+    """`label_video` of each (instances, number of snippets), in `workers` processes if asked.
+
+    A process takes about a second to start, so that more than one pays from some thousand videos on; a script that
+    asks for more must guard its main part with `if __name__ == "__main__"`, as always with multiprocessing.
 
     >>> [found.values.shape for found in label_videos([(Instances.empty(), 3), (Instances.empty(), 5)], 2)]
     [(3, 2), (5, 2)]
     """
-
-    def label(instances: Instances, n_snippets: int) -> Labels:
-        return label_video(instances, n_snippets, n_classes, rows=rows, flanks=flanks, upper=upper, solution=solution)
-
     if workers < 1:
         raise InputError(f"workers must be 1 or more, got {workers}")
+    label = partial(_label, n_classes=n_classes, rows=rows, flanks=flanks, upper=upper, solution=solution)
     if workers == 1:
-        return list(starmap(label, videos))
-    # HiGHS, where half the time goes, lets the interpreter go while it works, so threads are enough
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda video: label(*video), videos))
+        return [label(video) for video in videos]
+    # Processes, as most of the work is small steps that hold the interpreter; started afresh, as a copy of a process
+    # with running threads (torch has some) may hang.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(label, videos, chunksize=32))
+
+
+def _label(video: tuple[Instances, int], **options: Any) -> Labels:
+    instances, n_snippets = video
+    return label_video(instances, n_snippets, **options)
 
 
 def _groups(
