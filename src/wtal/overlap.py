@@ -55,7 +55,7 @@ def greedy_groups(
     >>> anchors.tolist(), group.tolist()
     ([1, 2], [0, 0, 1])
     """
-    from wtal.compiled import greedy_groups as compiled_groups
+    from wtal.compiled.groups import greedy_groups as compiled_groups
 
     if not threshold >= 0:
         raise InputError(f"the overlap threshold must be 0 or more, got {threshold}")

@@ -39,7 +39,7 @@ def soft_nms(
     >>> soft_nms(near, decay="linear").scores.round(3).tolist()
     [0.9, 0.1]
     """
-    from wtal.compiled import soft_nms_scores
+    from wtal.compiled.suppression import soft_nms_scores
 
     if decay not in {"linear", "gaussian"}:
         raise InputError(f"decay must be linear or gaussian, got {decay!r}")

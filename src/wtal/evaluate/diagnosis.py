@@ -91,7 +91,7 @@ def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, bud
 
 def _kinds(case: Case, found: Int[np.ndarray, " n"], tiou: float, background_tiou: float) -> Int[np.ndarray, " n"]:
     """The number in KINDS of each prediction."""
-    from wtal.compiled import highest_tious
+    from wtal.compiled.matching import highest_tious
 
     first, past = candidates(case, same_class=False)
     own, other = highest_tious(

@@ -21,7 +21,7 @@ def match(case: Case, tiou: tuple[float, ...]) -> Int[np.ndarray, "n thresholds"
     >>> match(prepare(found, truth), (0.5, 0.9)).tolist()
     [[0, 0], [-1, -1], [1, -1]]
     """
-    from wtal.compiled import match_greedily
+    from wtal.compiled.matching import match_greedily
 
     first, past = candidates(case, same_class=True)
     return match_greedily(case.predictions.segments, first, past, case.truth.segments, _thresholds(tiou))

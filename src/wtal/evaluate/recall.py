@@ -28,7 +28,7 @@ def average_recall(
     >>> average_recall(prepare(found, truth), counts=(1, 2)).tolist()
     [0.5, 1.0]
     """
-    from wtal.compiled import ranks_of_first_cover
+    from wtal.compiled.matching import ranks_of_first_cover
 
     if not len(case.truth):
         raise InputError("there is no true instance in these videos, so there is nothing to cover")

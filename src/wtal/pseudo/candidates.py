@@ -89,7 +89,7 @@ def find_candidates(
     if video_scores is not None and video_scores.shape != (c,):
         raise InputError(f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}")
 
-    from wtal.compiled import runs_with_contrast
+    from wtal.compiled.runs import runs_with_contrast
 
     parts = []
     for label in chosen:

@@ -61,7 +61,7 @@ def fuse(
     >>> fused.instances.segments.tolist(), fused.members(0).tolist()
     ([[2.5, 6.0], [20.0, 22.0]], [0, 1])
     """
-    from wtal.compiled import ranges_by_group, softmax_by_group
+    from wtal.compiled.groups import ranges_by_group, softmax_by_group
     from wtal.pseudo.templates import TEMPLATES
 
     if not temperature > 0:

@@ -13,7 +13,7 @@ from wtal.pseudo.program import Program
 
 def least_norm(program: Program, *, steps: int = 100) -> Float[np.ndarray, " g"]:
     """The labels of least norm, per group; a group counts as often as it has snippets, a slack once."""
-    from wtal.compiled import least_norm_on_face
+    from wtal.compiled.least_norm import least_norm_on_face
 
     g = len(program.size)
     weight = np.concatenate([program.size, np.ones(len(program.solution) - g)])

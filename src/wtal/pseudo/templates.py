@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from wtal.compiled import ranges_by_group, sums_by_group
+from wtal.compiled.groups import ranges_by_group, sums_by_group
 
 Samples = Float[np.ndarray, "n 3"]
 Weights = Float[np.ndarray, " n"]
