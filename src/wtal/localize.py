@@ -1,11 +1,27 @@
-"""From activation maps to instances in seconds: the test-time half of the paper."""
+"""From activation maps, or features and a trained model, to instances in seconds: the test-time half of the paper."""
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from jaxtyping import Shaped
+
+from wtal.data.store import Store
+from wtal.errors import InputError, MissingExtraError
+from wtal.files import written_whole
 from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
 from wtal.propose import Proposer
 from wtal.timebase import TimeBase
+from wtal.typed import parse, plain
+
+if TYPE_CHECKING:
+    from wtal.models.protocol import Model
+
+VERSION = 1
 
 
 def localize_maps(
@@ -20,3 +36,138 @@ def localize_maps(
         video.name: timebase.instances_to_seconds(proposer(video.tcam, video.video_scores).instances)
         for video in track(videos)
     }
+
+
+@dataclass(frozen=True)
+class Card:
+    """What has to be known beside a model's weights to localize with it."""
+
+    model: str
+    classes: tuple[str, ...]
+    dimensions: int
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+    proposer: Proposer = field(default_factory=Proposer)
+    offset_snippets: float | None = None
+    """Where the first snippet starts on a video's clock; None: as the video's own time base says."""
+    version: int = VERSION
+
+
+@dataclass(frozen=True, eq=False)
+class Localizer:
+    """A trained model that turns a video's features into instances.
+
+    `Localizer.load("runs/mine")(features)` gives the instances of one video in seconds; `classes` names their labels.
+    """
+
+    model: "Model"
+    card: Card
+
+    @classmethod
+    def load(cls, run: Path | str, *, device: str = "auto") -> "Localizer":
+        """The model of a finished run."""
+        card = read_card(run)
+        try:
+            import torch
+            from safetensors import SafetensorError
+            from safetensors.torch import load_file
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(error.name or "torch", "train") from error
+        from wtal.models import build
+
+        where = "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
+        model = build(card.model, len(card.classes), card.dimensions, **_frozen(card.model_options))
+        weights = Path(run) / "model" / "model.safetensors"
+        try:
+            model.load_state_dict(load_file(weights))
+        except (OSError, SafetensorError, RuntimeError) as error:
+            raise InputError(f"cannot use the weights {weights}: {error}") from error
+        return cls(model.to(where).eval(), card)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names that the instances' labels are positions in."""
+        return self.card.classes
+
+    def __call__(
+        self,
+        features: Shaped[np.ndarray, "..."],
+        timebase: TimeBase | None = None,
+        *,
+        duration_s: float = np.inf,
+        proposer: Proposer | None = None,
+    ) -> Instances:
+        """Instances in seconds, best first, of one video with these features (snippets, dimensions)."""
+        found = self.map("the video", features)
+        clock = timebase or TimeBase()
+        if self.card.offset_snippets is not None:
+            clock = replace(clock, offset_snippets=self.card.offset_snippets)
+        proposals = (proposer or self.card.proposer)(found.tcam, found.video_scores)
+        return clock.instances_to_seconds(proposals.instances, duration_s=duration_s)
+
+    def map(self, name: str, features: Shaped[np.ndarray, "..."]) -> VideoMap:
+        """The activation map and class scores of one video, without background."""
+        import torch
+
+        from wtal.models.protocol import Batch
+
+        d = self.card.dimensions
+        if features.ndim != 2 or features.shape[1] != d or not len(features):
+            raise InputError(f"{name}: the model wants features of shape (snippets, {d}), got {features.shape}")
+        x = torch.from_numpy(np.array(features, dtype=np.float32)).to(next(self.model.parameters()).device)
+        if not bool(torch.isfinite(x).all()):
+            raise InputError(f"{name}: features must be finite, but some are NaN or infinite")
+        with torch.no_grad():
+            output = self.model(Batch.pack([x]))
+        k = len(self.classes)
+        tcam, scores = output.tcam.double().cpu().numpy(), output.video_scores.double().cpu().numpy()
+        return VideoMap(name, tcam[:, :k], scores[0, :k])
+
+    def store(
+        self,
+        store: Store,
+        split: str | None = None,
+        *,
+        proposer: Proposer | None = None,
+        track: Callable[..., Iterable[str]] = iter,
+    ) -> dict[str, Instances]:
+        """Instances of each video of a store, or of one of its splits; `track` may wrap the loop in a progress bar."""
+        return {
+            name: self(store.features(name), store.timebase(name), duration_s=store.duration_s(name), proposer=proposer)
+            for name in track(store.names(split))
+        }
+
+    def save(self, run: Path) -> None:
+        """Write the model into a run's folder, where `load` finds it."""
+        from safetensors.torch import save
+
+        tensors = {name: value.detach().cpu().contiguous() for name, value in self.model.state_dict().items()}
+        with written_whole(run / "model" / "model.safetensors", "wb") as file:
+            file.write(save(tensors))
+        with written_whole(run / "model" / "model.json") as file:
+            json.dump(plain(self.card), file, indent=1, ensure_ascii=False)
+            file.write("\n")
+
+
+def read_card(run: Path | str) -> Card:
+    """What a finished run says about its model."""
+    path = Path(run) / "model" / "model.json"
+    try:
+        card = parse(Card, json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        unfinished = (Path(run) / "config.yaml").exists()
+        hint = (
+            "it has not ended: go on with wtal train --resume" if unfinished else "is it a folder that wtal train made?"
+        )
+        raise InputError(f"{run} holds no trained model ({path.name}); {hint}") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    if card.version != VERSION:
+        raise InputError(f"{path} has version {card.version}, this wtal reads {VERSION}")
+    return card
+
+
+def _frozen(options: Mapping[str, Any]) -> dict[str, Any]:
+    def freeze(value: Any) -> Any:
+        return tuple(map(freeze, value)) if isinstance(value, (list, tuple)) else value
+
+    return {name: freeze(value) for name, value in options.items()}

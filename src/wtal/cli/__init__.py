@@ -9,7 +9,8 @@ from importlib import import_module
 COMMANDS = {
     "demo": "See the method at work on generated data; ends with a picture.",
     "data": "Convert published feature sets, check them, generate synthetic ones.",
-    "localize": "Turn activation maps into action instances.",
+    "train": "Train on tagged videos by a recipe; go on after a kill.",
+    "localize": "Find instances with a trained run, or in anybody's activation maps.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
 }
 

@@ -48,7 +48,7 @@ def evaluate(
     from wtal import evaluate as measures
     from wtal.formats import read_annotations, read_predictions
 
-    with _data_warnings_on_stderr():
+    with data_warnings_on_stderr():
         truth = read_annotations(annotations)
         case = measures.prepare(
             read_predictions(predictions, truth.classes),
@@ -69,7 +69,7 @@ def evaluate(
 
 
 @contextmanager
-def _data_warnings_on_stderr() -> Iterator[None]:
+def data_warnings_on_stderr() -> Iterator[None]:
     """Show what is odd in the data as one plain line each, without the place in our code that noticed it."""
     import sys
     import warnings

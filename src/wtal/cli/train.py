@@ -1,0 +1,169 @@
+"""`wtal train`: a recipe and a store in, a run's folder with a trained model out."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from wtal.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wtal.data.store import Store
+    from wtal.train.run import Run
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Parse the arguments and run."""
+
+    def train(
+        recipe: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RECIPE")],
+        data: Path,
+        run: Path | None = None,
+        seed: int | None = None,
+        device: Literal["auto", "cpu", "cuda"] = "auto",
+        resume: bool = False,
+        threads: int | None = None,
+        checkpoint_every_s: float = 300.0,
+    ) -> None:
+        """Train on videos that carry tags only, then localize and score the test videos.
+
+        Ctrl-C finishes the step and saves; --resume goes on. For several processes:
+        torchrun --nproc-per-node N --no-python wtal train ...
+
+        Args:
+            recipe: YAML file with everything that decides what is learned, such as recipes/demo.yaml.
+            data: Store of features, made by wtal data convert or wtal data synthesize.
+            run: Folder for all that comes out; by default runs/RECIPE-seedN.
+            seed: Takes the place of the recipe's seed.
+            device: Where to compute; auto takes a GPU if there is one.
+            resume: Go on with the run in that folder, to the same result as if it had never stopped.
+            threads: Threads of the processor to use; by default all. On a machine with other work, fewer are faster.
+            checkpoint_every_s: Seconds between checkpoints; a kill costs at most so much work.
+        """
+        _train(recipe, data, run, seed, device, resume, threads, checkpoint_every_s, arguments)
+
+    tyro.cli(train, prog="wtal train", args=list(arguments))
+
+
+def _train(
+    recipe_path: Path,
+    data: Path,
+    folder: Path | None,
+    seed: int | None,
+    device: str,
+    resume: bool,
+    threads: int | None,
+    checkpoint_every_s: float,
+    arguments: Sequence[str],
+) -> None:
+    from rich.console import Console
+
+    from wtal.cli.evaluate import data_warnings_on_stderr
+    from wtal.train import read_recipe, train
+
+    recipe = read_recipe(recipe_path)
+    store = _open(data)
+    begun = folder or Path("runs") / f"{recipe_path.stem}-seed{recipe.seed if seed is None else seed}"
+    console = Console(stderr=True)
+    try:
+        with data_warnings_on_stderr(), _progress(console, recipe.epochs) as watch:
+            run = train(
+                recipe,
+                store,
+                begun,
+                seed=seed,
+                device=device,
+                resume=resume,
+                threads=threads,
+                checkpoint_every_s=checkpoint_every_s,
+                watch=watch,
+            )
+    except KeyboardInterrupt as error:
+        from wtal.train.loop import Interrupted
+
+        if not isinstance(error, Interrupted):
+            raise
+        again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
+        console.print(f"stopped; everything is saved. To go on:\n  {again}", highlight=False, soft_wrap=True)
+        sys.exit(130)
+    if _leads():
+        _print_result(run)
+
+
+def _open(path: Path) -> "Store":
+    from wtal.data.layouts import guess_layout
+    from wtal.data.store import Store, is_store
+
+    if is_store(path):
+        return Store.open(path)
+    if not path.exists():
+        raise InputError(f"--data {path} does not exist")
+    try:
+        layout = f" --layout {guess_layout(path)}"
+    except InputError:
+        layout = ""
+    made = f"{str(path).rstrip('/')}-store"
+    raise InputError(
+        f"{path} is not a store of features; make one:\n  wtal data convert {path}{layout} -o {made}\n"
+        f"then --data {made}"
+    )
+
+
+@contextmanager
+def _progress(console: "Console", epochs: int) -> Iterator[Callable[[Any], None]]:
+    """A bar over epochs with the time left, one over the steps of what is going on, and the losses."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    if not _leads():
+        yield lambda _: None
+        return
+    columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("{task.fields[note]}"), console=console, transient=True) as progress:
+        outer = progress.add_task("epochs", total=epochs, note="")
+        inner = progress.add_task("training", total=None, note="")
+
+        def watch(status: Any) -> None:
+            share = status.completed / max(status.total, 1) if status.phase == "training" else 0.0
+            progress.update(outer, completed=status.epoch + share)
+            note = "  ".join(f"{name} {value:.3f}" for name, value in status.losses.items())
+            progress.update(inner, description=status.phase, completed=status.completed, total=status.total, note=note)
+
+        yield watch
+
+
+def _leads() -> bool:
+    """Whether this is the process that speaks, if torchrun has started several."""
+    import os
+
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _print_result(run: "Run") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    scores = run.evaluation
+    if scores:
+        table = Table(title="test videos, last epoch: mAP in percent")
+        first = next(iter(scores.values()))
+        shared = [t for t in first["tiou"] if all(t in one["tiou"] for one in scores.values())]
+        for heading in ("protocol", *(f"{t:g}" for t in shared), "average"):
+            table.add_column(heading, justify="left" if heading == "protocol" else "right")
+        for name, one in scores.items():
+            at = dict(zip(one["tiou"], one["map"], strict=True))
+            span, average = list(one["average"].items())[-1]
+            table.add_row(name, *(f"{at[t]:.1f}" for t in shared), f"{average:.1f} ({span})")
+        console.print(table)
+    what = ["model/", "predictions.json", "evaluation.json", "metrics.jsonl"]
+    there = ", ".join(name for name in what if (run.path / name).exists())
+    console.print(f"{run.path}: {there}", highlight=False, soft_wrap=True)
+    console.print(
+        f"use it:  wtal localize {run.path} --features STORE -o predictions.json", highlight=False, soft_wrap=True
+    )

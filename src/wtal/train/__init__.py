@@ -1,0 +1,50 @@
+"""Training: a recipe and a store of features in, a run's folder with a trained model out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from wtal.data.store import Store
+from wtal.errors import MissingExtraError
+from wtal.train.config import Recipe, read_recipe
+from wtal.train.run import Run
+
+__all__ = ["Recipe", "Run", "read_recipe", "train"]
+
+
+def train(
+    recipe: Recipe | Path | str,
+    data: Store | Path | str,
+    run: Path | str,
+    *,
+    seed: int | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    threads: int | None = None,
+    checkpoint_every_s: float = 300.0,
+    watch: Callable[[Any], Any] = lambda _: None,
+) -> Run:
+    """Train by a recipe on a store's training videos; the run's folder then holds all that came out.
+
+    `seed` takes the place of the recipe's. With `resume` the run in that folder goes on from its newest checkpoint,
+    to the same bits as if it had never stopped; it starts if it has not begun. `threads` of the processor are used,
+    all by default; a run keeps the number that it began with. Ctrl-C finishes the step, saves, and raises
+    `wtal.train.loop.Interrupted`. `watch` is called with a `wtal.train.loop.Status` after every step.
+    """
+    try:
+        from wtal.train.session import session
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "safetensors"):
+            raise
+        raise MissingExtraError(error.name, "train") from error
+    return session(
+        recipe if isinstance(recipe, Recipe) else read_recipe(recipe),
+        data if isinstance(data, Store) else Store.open(data),
+        Run(Path(run)),
+        seed=seed,
+        device=device,
+        resume=resume,
+        threads=threads,
+        checkpoint_every_s=checkpoint_every_s,
+        watch=watch,
+    )

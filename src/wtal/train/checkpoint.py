@@ -1,0 +1,162 @@
+"""Checkpoints: all that a run needs to go on as if nothing had happened, whole or not there at all.
+
+A checkpoint is a folder `epoch-0012-step-0003` with state.safetensors (weights, optimizer, label generations, random
+generators) and state.json (position and order in the epoch, losses so far). It is written beside its place and
+renamed; the newest two are kept. Nothing is pickled, so a checkpoint from elsewhere cannot run code.
+"""
+
+import errno
+import json
+import os
+import random
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from wtal.errors import InputError
+from wtal.models.protocol import Model
+from wtal.train.relabel import Generations
+
+KEPT = 2
+
+
+@dataclass(eq=False)
+class State:
+    """Everything that changes while a run learns."""
+
+    model: Model
+    optimizer: torch.optim.Optimizer
+    epoch: int = 0
+    step: int = 0
+    order: list[int] | None = None
+    totals: dict[str, float] = field(default_factory=dict)
+    generations: Generations = field(default_factory=Generations)
+
+
+def save(folder: Path, state: State) -> Path:
+    """Write a checkpoint into `folder` and drop all but the newest two."""
+    path = folder / f"epoch-{state.epoch:04d}-step-{state.step:04d}"
+    beside = folder / f".{path.name}.partial"
+    tensors, position = _packed(state)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir()
+        save_file(tensors, beside / "state.safetensors")
+        (beside / "state.json").write_text(json.dumps(position), encoding="utf-8")
+        for entry in (*beside.iterdir(), beside):
+            _to_disk(entry)
+        shutil.rmtree(path, ignore_errors=True)  # of a run that was resumed from before
+        beside.rename(path)
+        _to_disk(folder)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise InputError(f"cannot write the checkpoint {path}: {_why(error)}. {_remaining(folder)}") from error
+    for old in _finished(folder)[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return path
+
+
+def newest(folder: Path) -> Path | None:
+    """The newest whole checkpoint, if there is one."""
+    found = _finished(folder)
+    return found[-1] if found else None
+
+
+def load(path: Path, state: State) -> None:
+    """Bring `state` and all random generators to where the checkpoint was written."""
+    try:
+        tensors = load_file(path / "state.safetensors")
+        position = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        _unpack(tensors, position, state)
+    except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
+        raise InputError(
+            f"the checkpoint {path} is damaged or of another model ({error}); delete that folder, and --resume goes on "
+            "from the one before it"
+        ) from error
+
+
+def _packed(state: State) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
+    optimizer = state.optimizer.state_dict()
+    scalars: dict[str, dict[str, Any]] = {}
+    for number, values in optimizer["state"].items():
+        for name, value in values.items():
+            if isinstance(value, Tensor):
+                tensors[f"optimizer.{number}.{name}"] = value
+            else:
+                scalars.setdefault(str(number), {})[name] = value
+    generations = state.generations
+    for name, labels in (("now", generations.now), ("before", generations.before)):
+        if labels is not None:
+            tensors[f"labels.{name}"] = torch.from_numpy(labels)
+    tensors["random.torch"] = torch.get_rng_state()
+    if torch.cuda.is_available():
+        tensors["random.cuda"] = torch.cuda.get_rng_state()
+    kind, keys, *numpy_rest = np.random.get_state(legacy=True)  # noqa: NPY002  a user's model may use it
+    tensors["random.numpy"] = torch.from_numpy(np.asarray(keys).astype(np.int64))
+    position = {
+        "epoch": state.epoch,
+        "step": state.step,
+        "order": state.order,
+        "totals": state.totals,
+        "labels_epoch": generations.epoch,
+        "optimizer_groups": optimizer["param_groups"],
+        "optimizer_scalars": scalars,
+        "random_python": random.getstate(),
+        "random_numpy": [kind, *numpy_rest],
+    }
+    # safetensors refuses views of one memory, and a checkpoint has to fit any device
+    return {name: value.detach().cpu().contiguous() for name, value in tensors.items()}, position
+
+
+def _unpack(tensors: dict[str, Tensor], position: dict[str, Any], state: State) -> None:
+    model = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
+    state.model.load_state_dict(model)
+    values: dict[int, dict[str, Any]] = {int(n): dict(rest) for n, rest in position["optimizer_scalars"].items()}
+    for name, tensor in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, key = name.split(".", 2)
+            values.setdefault(int(number), {})[key] = tensor
+    state.optimizer.load_state_dict({"state": values, "param_groups": position["optimizer_groups"]})
+    labels = {name: t.numpy() for name in ("now", "before") if (t := tensors.get(f"labels.{name}")) is not None}
+    state.generations = Generations(labels.get("now"), labels.get("before"), position["labels_epoch"])
+    state.epoch, state.step, state.order = position["epoch"], position["step"], position["order"]
+    state.totals = position["totals"]
+    torch.set_rng_state(tensors["random.torch"])
+    if "random.cuda" in tensors and torch.cuda.is_available():
+        torch.cuda.set_rng_state(tensors["random.cuda"])
+    version, internal, gauss = position["random_python"]
+    random.setstate((version, tuple(internal), gauss))
+    kind, *rest = position["random_numpy"]
+    np.random.set_state((kind, tensors["random.numpy"].numpy().astype(np.uint32), *rest))  # noqa: NPY002
+
+
+def _finished(folder: Path) -> list[Path]:
+    """Whole checkpoints, oldest first."""
+    return sorted(folder.glob("epoch-*-step-*"), key=lambda path: [int(part) for part in path.name.split("-")[1::2]])
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _why(error: Exception) -> str:
+    full = getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error)
+    return "the disk is full" if full else getattr(error, "strerror", None) or str(error)
+
+
+def _remaining(folder: Path) -> str:
+    last = newest(folder)
+    return f"The one before, {last.name}, is whole: make room and --resume" if last else "Make room and start again"

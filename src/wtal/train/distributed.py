@@ -1,0 +1,97 @@
+"""Several training processes as one: each takes its share of a step's videos, and gradients are summed.
+
+Start them with `torchrun --nproc-per-node N --no-python wtal train …`. Losses are sums over videos and dropout follows
+the video, so the result is that of one process with the same step, but for the rounding of sums.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, distributed, nn
+
+
+@dataclass(frozen=True)
+class Group:
+    """The processes that train together; by default there is one."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes files and shows progress."""
+        return self.rank == 0
+
+    def share(self, numbers: Sequence[int]) -> list[int]:
+        """This process's part of a step's videos: consecutive ones, so that by rank they are in the step's order.
+
+        >>> [Group(rank, 2).share([5, 6, 7]) for rank in range(2)]
+        [[5, 6], [7]]
+        """
+        quotient, rest = divmod(len(numbers), self.size)
+        start = self.rank * quotient + min(self.rank, rest)
+        return list(numbers[start : start + quotient + (self.rank < rest)])
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter], numbers: Sequence[float]) -> list[float]:
+        """Sum gradients over the processes in place, and further numbers with them, in one exchange."""
+        if self.size == 1:
+            return list(numbers)
+        learned = list(parameters)
+        # a parameter that got no gradient anywhere must keep having none: the optimizer treats 0 differently
+        has = torch.tensor([float(p.grad is not None) for p in learned], device=learned[0].device)
+        flat = [(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in learned]
+        together = torch.cat([*flat, has])
+        exact = torch.tensor(numbers, dtype=torch.float64, device=together.device)
+        distributed.all_reduce(together)
+        distributed.all_reduce(exact)
+        *sums, has = torch.split(together, [*(p.numel() for p in learned), len(learned)])
+        for parameter, total, any_has in zip(learned, sums, has.tolist(), strict=True):
+            parameter.grad = total.view_as(parameter).to(parameter.dtype) if any_has else None
+        return [float(value) for value in exact.tolist()]
+
+    def from_leader(self, tensor: Tensor) -> Tensor:
+        """The leading process's values, in all processes."""
+        if self.size > 1:
+            distributed.broadcast(tensor, src=0)
+        return tensor
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        if self.size > 1:
+            distributed.barrier()
+
+
+ALONE = Group()
+
+
+@contextmanager
+def process_group(device: torch.device) -> Iterator[Group]:
+    """The group that torchrun has made for this process; alone without it."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        yield ALONE
+        return
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield Group(distributed.get_rank(), distributed.get_world_size())
+    finally:
+        distributed.destroy_process_group()
+
+
+def choose_device(wanted: str) -> torch.device:
+    """The device that `auto`, `cpu` or `cuda` means for this process."""
+    from wtal.errors import InputError
+
+    if wanted not in ("auto", "cpu", "cuda"):
+        raise InputError(f"the device must be auto, cpu or cuda, got {wanted!r}")
+    there = torch.cuda.is_available()
+    if wanted == "cuda" and not there:
+        raise InputError("--device cuda: torch finds no CUDA device here; use --device cpu, or auto")
+    if wanted == "cpu" or not there:
+        return torch.device("cpu")
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))

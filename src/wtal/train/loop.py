@@ -1,0 +1,168 @@
+"""The training loop, to be read from top to bottom."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wtal.errors import InputError
+from wtal.losses import pseudo_label_loss
+from wtal.models.protocol import Batch, Output
+from wtal.pseudo.delta import Stage
+from wtal.train.checkpoint import State
+from wtal.train.config import Recipe
+from wtal.train.distributed import ALONE, Group
+from wtal.train.relabel import Generation, relabel, target
+from wtal.train.videos import Videos, shuffled, video_seeds
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where training is: `completed` of `total` steps of the epoch, or videos of a pass; losses are means per video."""
+
+    phase: Literal["training", "labels", "predictions"]
+    epoch: int
+    epochs: int
+    completed: int
+    total: int
+    losses: Mapping[str, float] = field(default_factory=dict)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training was asked to stop; the step was finished and everything saved."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What the loop does beside learning: all of it may be nothing."""
+
+    save: Callable[[], Any] = lambda: None
+    """Write a checkpoint now."""
+    save_due: Callable[[], bool] = lambda: False
+    """Whether it is time to write one."""
+    labels_made: Callable[[Generation, int], Any] = lambda *_: None
+    epoch_ended: Callable[[dict[str, Any]], Any] = lambda _: None
+    stop: Callable[[], bool] = lambda: False
+    """Whether somebody wants training to end after this step."""
+    watch: Callable[[Status], Any] = lambda _: None
+
+
+def fit(
+    state: State,
+    recipe: Recipe,
+    videos: Videos,
+    *,
+    hooks: Hooks,
+    group: Group = ALONE,
+    workers: int = 1,
+) -> None:
+    """Train from where `state` stands to the recipe's last epoch."""
+    model, optimizer, schedule = state.model.train(), state.optimizer, recipe.schedule
+    size = recipe.batch_videos
+    n_steps = math.ceil(len(videos) / size)
+    for epoch in range(state.epoch, recipe.epochs):
+        begun = time.perf_counter()
+        making = schedule.relabels(epoch)
+        if making and state.generations.epoch != epoch:
+            renew_labels(state, recipe, videos, making, hooks=hooks, group=group, workers=workers)
+            hooks.save()
+        stage = schedule.active(epoch)
+        wanted = target(stage, state.generations, recipe.labels) if stage else None
+        for parameters in optimizer.param_groups:
+            parameters["lr"] = recipe.rate_at(epoch)
+        state.order = state.order or shuffled(len(videos), seed=recipe.seed, epoch=epoch)
+
+        for step in range(state.step, n_steps):
+            numbers = state.order[step * size : (step + 1) * size]
+            mine = group.share(numbers)
+            batch = _batch(videos, mine, numbers, recipe.seed, epoch)
+            output = model(batch)
+            losses = model.losses(output, batch, epoch)
+            if stage and wanted is not None:
+                rows = np.concatenate([wanted[videos.offsets[n] : videos.offsets[n + 1]] for n in mine or numbers[:1]])
+                losses["pseudo"] = stage.weight_at(epoch) * pseudo_loss(output, batch, rows)
+            total = torch.stack(list(losses.values())).sum()
+            (total if mine else 0.0 * total).backward()  # type: ignore[no-untyped-call]
+            values = [float(loss.detach()) if mine else 0.0 for loss in losses.values()]
+            *values, stops = group.sum_gradients(model.parameters(), [*values, float(hooks.stop())])
+            _refuse_not_finite(dict(zip(losses, values, strict=True)), epoch, step, [videos.names[n] for n in numbers])
+            optimizer.step()
+            optimizer.zero_grad()
+            model.end_step(output, batch, epoch)
+
+            state.step = step + 1
+            for name, value in zip(losses, values, strict=True):
+                state.totals[name] = state.totals.get(name, 0.0) + value
+            seen = min(state.step * size, len(videos))
+            means = {name: value / seen for name, value in state.totals.items()}
+            hooks.watch(Status("training", epoch, recipe.epochs, state.step, n_steps, means))
+            if stops:
+                hooks.save()
+                raise Interrupted
+            if state.step < n_steps and hooks.save_due():
+                hooks.save()
+
+        model.end_epoch(epoch, videos.batches(size))
+        means = {name: value / len(videos) for name, value in state.totals.items()}
+        metrics = {"epoch": epoch, "loss": sum(means.values()), **means, "learning_rate": recipe.rate_at(epoch)}
+        if stage:
+            metrics["pseudo_weight"] = stage.weight_at(epoch)
+        hooks.epoch_ended({**metrics, "seconds": round(time.perf_counter() - begun, 3)})
+        state.epoch, state.step, state.order, state.totals = epoch + 1, 0, None, {}
+        if state.epoch == recipe.epochs or hooks.save_due():
+            hooks.save()
+
+
+def pseudo_loss(output: Output, batch: Batch, rows: Float[np.ndarray, "n c"]) -> Float[Tensor, ""]:
+    """The pseudo-label loss (Eq. 9) on all logits that the model offers, by their shares, summed over videos."""
+    wanted = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(batch.features.device)
+    parts = [part.weight * pseudo_label_loss(part.logits, wanted, batch.lengths).sum() for part in output.supervised]
+    return torch.stack(parts).sum()
+
+
+def renew_labels(
+    state: State, recipe: Recipe, videos: Videos, stage: Stage, *, hooks: Hooks, group: Group, workers: int
+) -> None:
+    """Make the labels of a new generation in the leading process and give them to all."""
+    width = len(videos.store.classes) + recipe.labels.background
+    values = torch.zeros(videos.offsets[-1], width)
+    if group.leads:
+        made = relabel(
+            state.model,
+            videos,
+            recipe.labels,
+            stage,
+            seed=recipe.seed,
+            batch_videos=recipe.batch_videos,
+            workers=workers,
+            watch=lambda n: hooks.watch(Status("labels", stage.from_epoch, recipe.epochs, n, len(videos))),
+        )
+        values = torch.from_numpy(made.values)
+        hooks.labels_made(made, stage.from_epoch)
+    values = group.from_leader(values.to(videos.device)).cpu()
+    state.generations = state.generations.renewed(values.numpy(), stage.from_epoch)
+    state.model.targets_changed()
+
+
+def _batch(videos: Videos, mine: list[int], numbers: list[int], seed: int, epoch: int) -> Batch:
+    """This process's videos of a step. If there are fewer videos than processes, one takes the step's first without
+    tags, which counts for nothing, so that it is there when processes exchange what they have."""
+    if mine:
+        return videos.batch(mine, seeds=video_seeds(seed, epoch, mine))
+    batch = videos.batch(numbers[:1], seeds=video_seeds(seed, epoch, numbers[:1]))
+    return Batch(batch.features, batch.lengths, torch.zeros_like(batch.labels), batch.seeds)  # type: ignore[arg-type]
+
+
+def _refuse_not_finite(losses: Mapping[str, float], epoch: int, step: int, names: list[str]) -> None:
+    if not all(map(math.isfinite, losses.values())):
+        listed = ", ".join(f"{name} {value:g}" for name, value in losses.items())
+        raise InputError(
+            f"epoch {epoch}, step {step}: the loss is not finite ({listed}); videos {', '.join(names)}. Check the data "
+            "with wtal data check, or lower learning_rate or the weight of the pseudo labels, which are unbounded"
+        )

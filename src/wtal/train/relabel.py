@@ -1,0 +1,133 @@
+"""New pseudo labels from the model as it is: the only place in training where tensors become arrays.
+
+One pass over the training videos → TCAM → the same candidates-and-fusion call as at test → LinPro → labels G.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from wtal.errors import InputError
+from wtal.files import written_whole
+from wtal.instances import Instances
+from wtal.models.protocol import Model, Output
+from wtal.pseudo.delta import Stage, delta_labels
+from wtal.pseudo.flanks import Flanks
+from wtal.pseudo.linpro import label_videos
+from wtal.train.config import LabelSettings
+from wtal.train.videos import Videos, video_seeds
+
+
+@dataclass(frozen=True, eq=False)
+class Generation:
+    """Labels of all training videos, their snippets behind each other, and the instances they were made from."""
+
+    values: Float[np.ndarray, "n c"]
+    instances: tuple[Instances, ...]
+    n_programs: int
+    n_elastic: int
+
+
+@dataclass(eq=False)
+class Generations:
+    """The newest labels, those before, and the epoch at whose start the newest were made."""
+
+    now: Float[np.ndarray, "n c"] | None = None
+    before: Float[np.ndarray, "n c"] | None = None
+    epoch: int | None = None
+
+    def renewed(self, values: Float[np.ndarray, "n c"], epoch: int) -> "Generations":
+        """These labels as the newest."""
+        return Generations(values, self.now, epoch)
+
+
+def target(stage: Stage, generations: Generations, settings: LabelSettings) -> Float[np.ndarray, "n c"]:
+    """What the stage teaches: the newest labels themselves, or their change since the generation before."""
+    if generations.now is None:
+        raise InputError(f"the stage from epoch {stage.from_epoch} on needs labels, but none have been made")
+    if stage.source == "raw":
+        return stage.scale * generations.now
+    return delta_labels(generations.now, generations.before, scale=stage.scale, first=settings.first)
+
+
+def relabel(
+    model: Model,
+    videos: Videos,
+    settings: LabelSettings,
+    stage: Stage,
+    *,
+    seed: int,
+    batch_videos: int = 10,
+    workers: int = 1,
+    watch: Callable[[int], None] = lambda _: None,
+) -> Generation:
+    """Labels of every training video from the model as it is; `watch` hears how many videos the model has seen."""
+    proposer = replace(settings.proposer, temperature=stage.temperature)
+    n_classes = len(videos.store.classes)
+    wanted = n_classes + settings.background
+    found: list[Instances] = []
+    for number, tcam, scores in _maps(model, videos, settings, epoch=stage.from_epoch, seed=seed, size=batch_videos):
+        if tcam.shape[1] < wanted:
+            raise InputError("labels.background is true, but the model's TCAM has no column for background")
+        tags = np.flatnonzero(videos.tags[number])
+        chosen = None
+        if settings.classes == "tags":
+            chosen = np.append(tags, n_classes) if settings.background else tags
+        found.append(proposer(tcam[:, :wanted], scores[:wanted], classes=chosen).instances)
+        watch(number + 1)
+    lengths = np.diff(videos.offsets)
+    labels = label_videos(
+        list(zip(found, lengths.tolist(), strict=True)),
+        wanted,
+        workers=workers,
+        rows=settings.rows,
+        flanks=Flanks(settings.flank_scale, settings.flank_power),
+        upper=settings.upper,
+        solution=settings.solution,
+    )
+    statuses = [status for one in labels for status in one.status.values()]
+    values = np.concatenate([one.values for one in labels]).astype(np.float32)
+    return Generation(values, tuple(found), len(statuses), statuses.count("elastic"))
+
+
+def _maps(
+    model: Model, videos: Videos, settings: LabelSettings, *, epoch: int, seed: int, size: int
+) -> Iterator[tuple[int, Float[np.ndarray, "t c"], Float[np.ndarray, " c"]]]:
+    """Each video's number, the TCAM to make labels from, and its scores; the tags are not shown to the model."""
+    training = model.training
+    model.train(settings.dropout)
+    try:
+        for numbers in videos.in_order(size):
+            seeds = video_seeds(seed, epoch, numbers)
+            with torch.no_grad():
+                output: Output = model(videos.batch(numbers, tagged=False, seeds=seeds))
+            tcam = output.tcam if output.label_tcam is None else output.label_tcam
+            start = videos.offsets[numbers[0]]
+            for row, number in enumerate(numbers):
+                part = slice(videos.offsets[number] - start, videos.offsets[number + 1] - start)
+                yield number, tcam[part].double().cpu().numpy(), output.video_scores[row].double().cpu().numpy()
+    finally:
+        model.train(training)
+
+
+def write_generation(path: Path, generation: Generation, videos: Videos, *, background: bool) -> None:
+    """Write labels and instances as .npz: `names`, `lengths`, `classes`, `labels` (Σ lengths, c), and the instances
+    as `segments` (in snippets), `scores`, `instance_labels` and `instance_videos`, a position in `names`."""
+    joined = Instances.concat(generation.instances)
+    counts = [len(one) for one in generation.instances]
+    with written_whole(path, "wb") as file:
+        np.savez_compressed(
+            file,
+            names=np.array(videos.names, dtype=str),
+            lengths=np.diff(videos.offsets),
+            classes=np.array([*videos.store.classes, *["background"] * background], dtype=str),
+            labels=generation.values,
+            segments=joined.segments,
+            scores=joined.scores,
+            instance_labels=joined.labels,
+            instance_videos=np.repeat(np.arange(len(counts)), counts),
+        )

@@ -1,0 +1,216 @@
+"""One training session: begin a run or go on with one, train to the end, write what came out."""
+
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from wtal.data.findings import some
+from wtal.data.store import Store
+from wtal.errors import DataWarning, InputError
+from wtal.formats import write_predictions
+from wtal.localize import Card, Localizer
+from wtal.models import MODELS, build
+from wtal.models.protocol import Model
+from wtal.train import checkpoint
+from wtal.train.checkpoint import State
+from wtal.train.config import Recipe
+from wtal.train.distributed import Group, choose_device, process_group
+from wtal.train.loop import Hooks, Status, fit
+from wtal.train.relabel import Generation, write_generation
+from wtal.train.run import Run, describe_environment
+from wtal.train.videos import Videos
+from wtal.typed import parse_options
+
+#: from so many videos on, processes that make labels are worth their start
+MANY_VIDEOS = 4000
+
+
+def session(
+    recipe: Recipe,
+    store: Store,
+    run: Run,
+    *,
+    seed: int | None,
+    device: str,
+    resume: bool,
+    threads: int | None,
+    checkpoint_every_s: float,
+    watch: Callable[[Status], Any],
+) -> Run:
+    """See `wtal.train.train`."""
+    where = choose_device(device)
+    recipe = _with_seed(recipe, run, seed, resume)
+    if not resume and (run.path / "config.yaml").exists():
+        raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
+    run.refuse_other_work(recipe, store)
+    videos = Videos(store, recipe.train_split, where)
+    _warn_of_classes_without_videos(videos)
+    known = run.environment()
+    # the order of sums depends on the number of threads, so a run keeps the one it began with
+    threads = int(known["threads"]) if known else threads or torch.get_num_threads()
+    with process_group(where) as group, _reproducible(where, threads):
+        group.wait()  # no process may look at the folder after another has begun to write there
+        state = _fresh_state(recipe, store, where)
+        last = checkpoint.newest(run.checkpoints)
+        if last is not None:
+            checkpoint.load(last, state)
+        group.wait()
+        if group.leads:
+            if known is None or not (run.path / "config.yaml").exists():
+                about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
+                run.begin(recipe, about)
+            run.rewind_log(state.epoch, state.generations.epoch)
+        with _asked_to_stop() as stop:
+            hooks = _hooks(run, recipe, state, videos, group, checkpoint_every_s, stop, watch)
+            fit(state, recipe, videos, hooks=hooks, group=group, workers=threads if len(videos) > MANY_VIDEOS else 1)
+        if group.leads:
+            _finish(run, recipe, store, state.model, watch)
+    return run
+
+
+def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Recipe:
+    if seed is None and resume:
+        seed = run.begun_seed()
+    return recipe if seed is None else recipe.with_seed(seed)
+
+
+def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
+    options = model_options(recipe)
+    torch.manual_seed(recipe.seed)
+    model = build(recipe.model, len(store.classes), store.dimensions, **options).to(device)
+    asked = recipe.optimizer
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[asked.name]
+    optimizer = kind(
+        model.parameters(),
+        lr=recipe.rate_at(0),
+        betas=asked.betas,
+        eps=asked.eps,
+        weight_decay=asked.weight_decay,
+        fused=True,
+    )
+    return State(model, optimizer)
+
+
+def model_options(recipe: Recipe) -> dict[str, Any]:
+    """The recipe's model options, checked against what the model takes."""
+    module, colon, attribute = MODELS.get(recipe.model, recipe.model).partition(":")
+    try:
+        make = getattr(import_module(module), attribute) if colon else None
+    except (ModuleNotFoundError, AttributeError):
+        make = None
+    if make is None:  # build knows best what is wrong with the name
+        return dict(recipe.model_options)
+    return parse_options(make, recipe.model_options, "model_options", skipped=2)
+
+
+def _hooks(
+    run: Run,
+    recipe: Recipe,
+    state: State,
+    videos: Videos,
+    group: Group,
+    every_s: float,
+    stop: Callable[[], bool],
+    watch: Callable[[Status], Any],
+) -> Hooks:
+    if not group.leads:
+        return Hooks(stop=stop)
+    saved_at = time.monotonic()
+
+    def save() -> None:
+        nonlocal saved_at
+        checkpoint.save(run.checkpoints, state)
+        saved_at = time.monotonic()
+
+    def labels_made(made: Generation, epoch: int) -> None:
+        write_generation(run.labels(epoch), made, videos, background=recipe.labels.background)
+        counts = {"instances": sum(map(len, made.instances)), "programs": made.n_programs, "elastic": made.n_elastic}
+        run.log({"epoch": epoch, "event": "labels", **counts})
+
+    return Hooks(
+        save=save,
+        save_due=lambda: time.monotonic() - saved_at >= every_s,
+        labels_made=labels_made,
+        epoch_ended=run.log,
+        stop=stop,
+        watch=watch,
+    )
+
+
+def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callable[[Status], Any]) -> None:
+    """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
+    card = Card(
+        recipe.model,
+        store.classes,
+        store.dimensions,
+        model_options(recipe),
+        recipe.test.proposer,
+        recipe.test.offset_snippets,
+    )
+    localizer = Localizer(model.eval(), card)
+    localizer.save(run.path)
+    if not any(record.split == recipe.test_split for record in store.records.values()):
+        return  # one may train on tagged videos alone
+
+    def track(names: tuple[str, ...]) -> Iterator[str]:
+        for number, name in enumerate(names):
+            watch(Status("predictions", recipe.epochs, recipe.epochs, number, len(names)))
+            yield name
+
+    found = localizer.store(store, recipe.test_split, track=track)
+    write_predictions(run.path / "predictions.json", found, store.classes)
+    run.evaluate(found, store, recipe)
+
+
+def _warn_of_classes_without_videos(videos: Videos) -> None:
+    counts: list[float] = videos.tags.sum(axis=0).tolist()
+    without = [name for name, count in zip(videos.store.classes, counts, strict=True) if not count]
+    if without:
+        warnings.warn(f"no training video is tagged {some(without)}; that cannot be learned", DataWarning, stacklevel=4)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or a polite kill has come; the second one ends the program at once, as usual."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False  # only the main thread hears signals
+        return
+    asked = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def hear(*_: Any) -> None:
+        asked.set()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    for number in before:
+        signal.signal(number, hear)
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _reproducible(device: torch.device, threads: int) -> Iterator[None]:
+    """The same sums in the same order every time: as many threads as the run began with, deterministic kernels."""
+    switches: Any = torch.utils.deterministic
+    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled(), switches.fill_uninitialized_memory
+    torch.set_num_threads(threads)
+    if device.type == "cpu":
+        torch.use_deterministic_algorithms(True)
+        switches.fill_uninitialized_memory = False  # it costs time and changes no result
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        torch.use_deterministic_algorithms(before[1])
+        switches.fill_uninitialized_memory = before[2]

@@ -1,0 +1,58 @@
+"""The videos of one split as batches for a model; features stay on disk until a batch needs them."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from wtal.data.store import Store
+from wtal.models.protocol import Batch
+
+
+class Videos:
+    """A split's videos by number, in the order of the store."""
+
+    def __init__(self, store: Store, split: str, device: torch.device) -> None:
+        self.store, self.names, self.device = store, store.names(split), device
+        self.tags: Float[np.ndarray, "n c"] = store.labels(split)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Where each video's snippets begin if all are laid behind each other, and the end of the last."""
+        return tuple(np.cumsum([0, *(self.store.length(name) for name in self.names)]).tolist())
+
+    def batch(self, numbers: Sequence[int], *, tagged: bool = True, seeds: Sequence[int] | None = None) -> Batch:
+        """These videos, with their tags unless told otherwise."""
+        parts = [self.store.features(self.names[number]) for number in numbers]
+        lengths = tuple(len(part) for part in parts)
+        features = torch.empty(sum(lengths), self.store.dimensions)
+        np.concatenate(parts, out=features.numpy(), casting="same_kind")
+        labels = torch.from_numpy(self.tags[list(numbers)]) if tagged else None
+        batch = Batch(features, lengths, labels, None if seeds is None else tuple(seeds))
+        return batch if self.device.type == "cpu" else batch.to(self.device)
+
+    def batches(self, size: int, *, tagged: bool = True) -> Iterator[Batch]:
+        """All videos in order, `size` at a time."""
+        for numbers in self.in_order(size):
+            yield self.batch(numbers, tagged=tagged)
+
+    def in_order(self, size: int) -> Iterator[list[int]]:
+        """The videos' numbers, `size` at a time."""
+        for start in range(0, len(self), size):
+            yield list(range(start, min(start + size, len(self))))
+
+
+def video_seeds(seed: int, epoch: int, numbers: Sequence[int]) -> list[int]:
+    """A seed for what is random in a model, of each video in an epoch: whatever step or process it falls to."""
+    return [int(np.random.SeedSequence([seed, epoch, number]).generate_state(1)[0]) for number in numbers]
+
+
+def shuffled(n: int, *, seed: int, epoch: int) -> list[int]:
+    """The order of `n` videos in an epoch."""
+    order: list[int] = np.random.default_rng([seed, epoch]).permutation(n).tolist()
+    return order

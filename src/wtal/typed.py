@@ -1,0 +1,162 @@
+"""Plain data, as YAML or JSON gives it, into frozen dataclasses and back; a wrong key or type is a helpful error."""
+
+import difflib
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from inspect import Parameter, signature
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from wtal.errors import InputError
+
+T = TypeVar("T")
+
+
+def parse(kind: type[T], given: Any, where: str = "") -> T:
+    """A `kind`, a dataclass, from a mapping; missing keys take the defaults. `where` is the key that leads to it.
+
+    >>> from wtal.timebase import TimeBase
+    >>> parse(TimeBase, {"fps": 30})
+    TimeBase(fps=30.0, stride_frames=16.0, offset_snippets=0.0)
+    >>> parse(TimeBase, {"fsp": 30})
+    Traceback (most recent call last):
+    wtal.errors.InputError: unknown key fsp (did you mean fps?); there are fps, stride_frames, offset_snippets
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(f"{where or 'the recipe'} must be a mapping of keys to values, got {_shown(given)}")
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    _refuse_unknown(given, known, where)
+    missing = [name for name, field in known.items() if _is_required(field) and name not in given]
+    if missing:
+        raise InputError(f"{_at(where, missing[0])} is missing; it has no default")
+    hints = get_type_hints(kind)
+    return kind(**{key: _value(hints[key], value, _at(where, key)) for key, value in given.items()})
+
+
+def parse_options(
+    make: Callable[..., Any], given: Mapping[str, Any], where: str, *, skipped: int = 0
+) -> dict[str, Any]:
+    """Keyword arguments for `make`, checked against its signature as far as that says what it wants.
+
+    `skipped` is the number of its first arguments that are given otherwise.
+    """
+    parameters = signature(make).parameters
+    if not any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
+        _refuse_unknown(given, list(parameters)[skipped:], where)
+    try:
+        hints = get_type_hints(getattr(make, "__init__") if isinstance(make, type) else make)  # noqa: B009  mypy
+    except (NameError, TypeError, AttributeError):  # a user's own annotations may be beyond us
+        hints = {}
+    return {key: _value(hints.get(key, Any), value, _at(where, key)) for key, value in given.items()}
+
+
+def plain(value: Any) -> Any:
+    """The inverse of `parse`: dicts, lists, numbers and strings only, all defaults filled in."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def differences(old: Any, new: Any, where: str = "") -> list[str]:
+    """The keys at which two results of `plain` differ, with both values.
+
+    >>> differences({"a": {"b": 1}}, {"a": {"b": 2}})
+    ['a.b (1, now 2)']
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = [*old, *(key for key in new if key not in old)]
+        return [text for key in keys for text in differences(old.get(key), new.get(key), _at(where, str(key)))]
+    return [] if old == new else [f"{where} ({old}, now {new})"]
+
+
+def _value(kind: Any, given: Any, where: str) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _one_of(arguments, given, where)
+    if origin is Literal:
+        if given not in arguments:
+            hint = _near(str(given), [str(one) for one in arguments])
+            raise InputError(f"{where} must be {' or '.join(map(str, arguments))}, got {_shown(given)}{hint}")
+        return given
+    if isinstance(kind, type) and is_dataclass(kind):
+        return parse(kind, given, where)
+    if origin in (tuple, list, Sequence):
+        return _sequence(arguments, given, where)
+    if origin in (dict, Mapping):
+        if not isinstance(given, Mapping):
+            raise InputError(f"{where} must be a mapping of keys to values, got {_shown(given)}")
+        return {str(key): _frozen(value) for key, value in given.items()}
+    if kind in _PLAIN:
+        return _scalar(kind, given, where)
+    return _frozen(given)
+
+
+_PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "text", type(None): "null"}
+
+
+def _scalar(kind: type, given: Any, where: str) -> Any:
+    if kind is float:
+        if isinstance(given, str):  # YAML takes 5e-5, without a dot, for text
+            try:
+                return float(given)
+            except ValueError:
+                pass
+        elif isinstance(given, (int, float)) and not isinstance(given, bool):
+            return float(given)
+    elif type(given) is kind:
+        return given
+    raise InputError(f"{where} must be {_PLAIN[kind]}, got {_shown(given)}")
+
+
+def _one_of(kinds: Sequence[Any], given: Any, where: str) -> Any:
+    if given is None and type(None) in kinds:
+        return None
+    rest = [kind for kind in kinds if kind is not type(None)]
+    for kind in rest[:-1]:
+        try:
+            return _value(kind, given, where)
+        except InputError:
+            continue
+    return _value(rest[-1], given, where)
+
+
+def _sequence(arguments: Sequence[Any], given: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(given, (list, tuple)):
+        raise InputError(f"{where} must be a list, got {_shown(given)}")
+    kinds = [arguments[0]] * len(given) if len(arguments) == 1 or arguments[1:] == (...,) else list(arguments)
+    if len(kinds) != len(given):
+        raise InputError(f"{where} must have {len(kinds)} values, got {len(given)}: {_shown(given)}")
+    return tuple(_value(kind, value, f"{where}[{i}]") for i, (kind, value) in enumerate(zip(kinds, given, strict=True)))
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _refuse_unknown(given: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
+    for key in given:
+        if key not in known:
+            hint = _near(str(key), known)
+            raise InputError(f"unknown key {_at(where, str(key))}{hint}; there are {', '.join(known)}")
+
+
+def _is_required(field: "Field[Any]") -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _at(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
+
+
+def _shown(value: Any) -> str:
+    names = {str: "the text ", bool: "the truth value ", dict: "the mapping ", list: "the list "}
+    return "nothing" if value is None else f"{names.get(type(value), '')}{value!r}"
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {found[0]}?)" if found else ""
