@@ -30,21 +30,34 @@ class Walk:
     norms: Float[Tensor, " n"]  # of y
     z: Float[Tensor, "n k"] | None = None
     b: Float[Tensor, "b k d"] | None = None
+    bb: Float[Tensor, "b k k"] | None = None  # products of the B among themselves
     shrink: float = 1.0
 
     def cosines(self) -> Float[Tensor, "n p"]:
         """Cosines of the features with the prototypes."""
         return self.dots / (self.norms + EPS / self.shrink)[:, None]
 
-    def sums(
-        self, weights: Float[Tensor, "n p"], of_x: Float[Tensor, "b p d"], offsets: tuple[int, ...]
-    ) -> tuple[Float[Tensor, "b p d"], Float[Tensor, "b p 1"]]:
-        """The features' weighted sums over each video, given those of x; and the sums of the weights."""
+    def pooled_cosines(
+        self,
+        weights: Float[Tensor, "n q"],
+        of_x: Float[Tensor, "b q d"],
+        squares_of_x: Float[Tensor, "b q"],
+        offsets: tuple[int, ...],
+    ) -> Float[Tensor, "b q p"]:
+        """Cosines of the features' weighted means over each video with the prototypes.
+
+        Given are the weighted sums of x and their squared norms. The products need no features, for sums of products
+        are products of sums.
+        """
         ones = weights.new_ones(len(weights), 1)
-        if self.z is None or self.b is None:
-            return of_x, outers(weights, ones, offsets)
-        both = outers(weights, torch.cat([ones, self.z], dim=1), offsets)
-        return self.shrink * (of_x + both[:, :, 1:] @ self.b), both[:, :, :1]
+        z = ones[:, :0] if self.z is None else self.z
+        sizes = [self.dots.shape[1], 1, z.shape[1]]
+        dots, mass, u = torch.split(outers(weights, torch.cat([self.dots, ones, z], dim=1), offsets), sizes, dim=2)
+        squares = squares_of_x
+        if self.b is not None and self.bb is not None:
+            squares = squares + (u * (2 * of_x @ self.b.transpose(1, 2) + u @ self.bb)).sum(dim=2)
+        mean = self.shrink / (mass + 1e-5)
+        return mean * dots / (mean * root(squares)[:, :, None] + EPS)
 
 
 def unit(vectors: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
@@ -58,17 +71,15 @@ def root(squares: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
 
 
 def responsibilities(
-    dots: Float[Tensor, "n k"],
-    norms: Float[Tensor, " n"],
-    *,
-    sharpness: float,
-    own: Bool[Tensor, "n k"] | None = None,
+    dots: Float[Tensor, "n k"], sharpness: Float[Tensor, "n 1"], own: Bool[Tensor, "n k"] | None = None
 ) -> Float[Tensor, "n k"]:
     """z: to which of the vectors each snippet belongs, from its products with the unit vectors.
 
+    `sharpness` is that of the softmax over the snippet's norm, which makes the products cosines.
+
     `own` marks the vectors that a snippet's video has. One that has none belongs nowhere: zeros, nothing is propagated.
     """
-    logits = dots * (sharpness / (norms + EPS))[:, None]
+    logits = dots * sharpness
     if own is None:
         return softmax(logits, dim=1)
     return softmax(logits.masked_fill(~own, -1e9), dim=1) * own
@@ -102,9 +113,10 @@ def walks(
         bs.append(w * torch.linalg.inv(eye - w**2 * zz / mass) @ (mu + w * zx / mass))
     result = []
     for z, b, xb in zip(zs, bs, torch.split(x.dots(torch.cat(bs, dim=1)), sizes, dim=1), strict=True):
-        of_b = torch.cat([b @ prototypes.t(), b @ b.transpose(1, 2)], dim=2)
+        bb = b @ b.transpose(1, 2)
+        of_b = torch.cat([b @ prototypes.t(), bb], dim=2)
         to_prototypes, zbb = torch.split(products(z, of_b, x.offsets), [len(prototypes), z.shape[1]], dim=1)
         # ‖x + zᵀB‖²; behind a relu x and B are not negative, so nothing cancels
         norms = root(squares + (z * (2 * xb + zbb)).sum(dim=1))
-        result.append(Walk(dots + to_prototypes, norms, z, b, 1 - w))
+        result.append(Walk(dots + to_prototypes, norms, z, b, bb, 1 - w))
     return result

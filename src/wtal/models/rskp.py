@@ -18,7 +18,7 @@ from wtal.errors import InputError
 from wtal.losses import attention_contrast, normalised_cross_entropy, soft_cross_entropy
 from wtal.models.bank import MemoryBank, of_all_processes
 from wtal.models.packed import Snippets
-from wtal.models.propagation import Walk, responsibilities, root, time_means, unit, walks
+from wtal.models.propagation import EPS, Walk, responsibilities, root, time_means, unit, walks
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 
@@ -105,15 +105,16 @@ class RSKP(Model):
         dots, mu_dots = torch.split(all_dots, [len(prototypes), len(self.mu)], dim=1)
         squares = x.squared_norms()
         norms = root(squares)
+        sharpness = (self.sharpness / (norms + EPS))[:, None]
         for _ in range(self.em_rounds):
-            mu = time_means(x, responsibilities(mu_dots, norms, sharpness=self.sharpness))
+            mu = time_means(x, responsibilities(mu_dots, sharpness))
             mu_dots = x.dots(unit(mu))
-        vectors, zs = [mu], [responsibilities(mu_dots, norms, sharpness=self.sharpness)]
+        vectors, zs = [mu], [responsibilities(mu_dots, sharpness)]
         if batch.labels is not None and bool(self.bank.filled):
             memory, own = self.bank.slots_of(batch.labels)
             own = own.repeat_interleave(torch.tensor(batch.lengths, device=own.device), dim=0)
             vectors.append(memory)
-            zs.append(responsibilities(x.dots(unit(memory)), norms, sharpness=self.sharpness, own=own))
+            zs.append(responsibilities(x.dots(unit(memory)), sharpness, own))
         propagated = walks(x, vectors, zs, dots=dots, squares=squares, prototypes=prototypes, w=self.walk)
         branches = self._read(x, [Walk(dots, norms), *propagated], prototypes)
         with torch.no_grad():
@@ -125,17 +126,18 @@ class RSKP(Model):
         c = len(prototypes) - 1
         logits = [self.scale * version.cosines() for version in versions]
         attentions = [torch.sigmoid(one) for one in logits]
-        sums_of_x = torch.split(x.pool(torch.cat(attentions, dim=1)), c + 1, dim=1)
+        sums_of_x = x.pool(torch.cat(attentions, dim=1))
+        squares_of_x = torch.linalg.vector_norm(sums_of_x, dim=2).square()
+        of_x = zip(torch.split(sums_of_x, c + 1, dim=1), torch.split(squares_of_x, c + 1, dim=1), strict=True)
         branches = []
-        for version, frames, attention, of_x in zip(versions, logits, attentions, sums_of_x, strict=True):
-            sums, mass = version.sums(attention, of_x, x.offsets)
-            features = unit(sums / (mass + 1e-5))
+        for version, frames, attention, (sums, squares) in zip(versions, logits, attentions, of_x, strict=True):
+            videos = self.scale * version.pooled_cosines(attention, sums, squares, x.offsets)
             branches.append(
                 Branch(
                     logits=frames[:, :c],
                     attention=attention[:, c],
-                    agnostic=self.scale * features[:, c] @ prototypes[:c].t(),
-                    classwise=self.scale * (features[:, :c] * prototypes[:c]).sum(dim=2),
+                    agnostic=videos[:, c, :c],
+                    classwise=torch.diagonal(videos[:, :c, :c], dim1=1, dim2=2),
                 )
             )
         return branches
