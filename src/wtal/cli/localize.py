@@ -102,7 +102,9 @@ def _write(output: Path, found: "dict[str, Instances]", classes: Sequence[str]) 
     Console(stderr=True).print(
         f"{total:,} instances in {len(found):,} videos"
         + (f" ({without:,} videos without any)" if without else "")
-        + f" → {output}\nscore them:  wtal evaluate {output} GT.json"
+        + f" → {output}\nscore them:  wtal evaluate {output} GT.json",
+        highlight=False,
+        soft_wrap=True,
     )
 
 

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> None:
         """Train on videos that carry tags only, then localize and score the test videos.
 
         Ctrl-C finishes the step and saves; --resume goes on. For several processes:
-        torchrun --nproc-per-node N --no-python wtal train ...
+        torchrun --nproc-per-node N --no-python -- wtal train ...
 
         Args:
             recipe: YAML file with everything that decides what is learned, such as recipes/demo.yaml.
@@ -154,12 +154,13 @@ def _print_result(run: "Run") -> None:
         table = Table(title="test videos, last epoch: mAP in percent")
         first = next(iter(scores.values()))
         shared = [t for t in first["tiou"] if all(t in one["tiou"] for one in scores.values())]
-        for heading in ("protocol", *(f"{t:g}" for t in shared), "average"):
-            table.add_column(heading, justify="left" if heading == "protocol" else "right")
+        table.add_column("protocol", no_wrap=True)
+        for heading in (*(f"{t:g}" for t in shared), "average"):
+            table.add_column(heading, justify="right")
         for name, one in scores.items():
             at = dict(zip(one["tiou"], one["map"], strict=True))
-            span, average = list(one["average"].items())[-1]
-            table.add_row(name, *(f"{at[t]:.1f}" for t in shared), f"{average:.1f} ({span})")
+            average = list(one["average"].values())[-1]  # over all of the protocol's thresholds
+            table.add_row(name, *(f"{at[t]:.1f}" for t in shared), f"{average:.1f}")
         console.print(table)
     what = ["model/", "predictions.json", "evaluation.json", "metrics.jsonl"]
     there = ", ".join(name for name in what if (run.path / name).exists())

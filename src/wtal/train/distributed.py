@@ -1,7 +1,7 @@
 """Several training processes as one: each takes its share of a step's videos, and gradients are summed.
 
-Start them with `torchrun --nproc-per-node N --no-python wtal train …`. Losses are sums over videos and dropout follows
-the video, so the result is that of one process with the same step, but for the rounding of sums.
+Start them with `torchrun --nproc-per-node N --no-python -- wtal train …`. Losses are sums over videos and dropout
+follows the video, so the result is that of one process with the same step, but for the rounding of sums.
 """
 
 import os

@@ -1,0 +1,84 @@
+"""A generated data set of a few short videos, and a recipe that goes through every part of training in a second."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wtal.data.convert import convert
+from wtal.data.store import Store
+from wtal.data.storyboard import random_annotations
+from wtal.data.synthetic import synthetic_source
+
+RECIPE = """
+model: rskp
+model_options: {warmup_epoch: 1, dropout: 0.3, hidden: 24}
+epochs: 5
+batch_videos: 3
+learning_rate: [[3, 1e-2], [5, 5e-3]]
+labels:
+  stages:
+  - {from_epoch: 2, source: raw, delay: 1}
+  - {from_epoch: 4}
+test: {protocols: [thumos14]}
+"""
+
+
+def make_store(path: Path, *, seed: int = 0, n_train: int = 13, n_test: int = 3) -> Store:
+    rng = np.random.default_rng(seed)
+    made = random_annotations(rng, n_train=n_train, n_test=n_test, n_classes=3, duration_s=25.0)
+    convert(synthetic_source(made, rng, n_dims=16), path)
+    return Store.open(path)
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return make_store(tmp_path_factory.mktemp("data") / "store")
+
+
+@pytest.fixture(scope="session")
+def other_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return make_store(tmp_path_factory.mktemp("other") / "store", seed=1)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(RECIPE)
+    return path
+
+
+@pytest.fixture(scope="session")
+def whole_run(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing has interrupted."""
+    from wtal.train import train
+
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "tiny.yaml").write_text(RECIPE)
+    return train(folder / "tiny.yaml", store, folder / "run", threads=1).path
+
+
+@pytest.fixture
+def start() -> Callable[..., "subprocess.Popen[str]"]:
+    """Start Python in a process of its own, with one thread, since other work on the machine must not matter."""
+
+    def begin(*arguments: object) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+        )
+
+    return begin
+
+
+@pytest.fixture
+def wtal(start: Callable[..., "subprocess.Popen[str]"]) -> Callable[..., "subprocess.Popen[str]"]:
+    """Start `wtal` with these arguments."""
+    return lambda *arguments: start("-c", "from wtal.cli import main; main()", *arguments)

@@ -1,0 +1,102 @@
+"""Recipes: complete, checked, and the same after being written and read."""
+
+from pathlib import Path
+
+import pytest
+
+from wtal.errors import InputError
+from wtal.propose import RELEASED
+from wtal.pseudo.delta import PAPER_SCHEDULE, RELEASED_SCHEDULE
+from wtal.train import read_recipe
+from wtal.train.config import write_recipe
+from wtal.train.session import model_options
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+START = "model: rskp\nepochs: 2\nlearning_rate: [[2, 1e-3]]\n"
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_recipe_is_read_and_survives_being_written(path: Path, tmp_path: Path) -> None:
+    recipe = read_recipe(path)
+    assert model_options(recipe)
+    write_recipe(tmp_path / "again.yaml", recipe)
+    assert read_recipe(tmp_path / "again.yaml") == recipe
+
+
+def test_the_named_recipes_are_what_their_names_say() -> None:
+    released = read_recipe(RECIPES / "thumos14-gaufuse-released.yaml")
+    assert released.schedule == RELEASED_SCHEDULE
+    assert released.test.proposer == RELEASED
+    assert [released.rate_at(epoch) for epoch in (79, 80, 244, 245, 349)] == [5e-5, 4e-5, 2.048e-5, 5.12e-7, 2.56e-7]
+    assert read_recipe(RECIPES / "thumos14-gaufuse-paper.yaml").schedule == PAPER_SCHEDULE
+    assert not read_recipe(RECIPES / "thumos14-rskp.yaml").labels.stages
+
+
+def test_numbers_that_yaml_takes_for_text_are_numbers(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text(START)
+    assert read_recipe(tmp_path / "r.yaml").learning_rate == ((2, 0.001),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("batch_video: 3", r"unknown key batch_video \(did you mean batch_videos\?\)"),
+        ("labels: {proposer: {temprature: 1}}", r"labels\.proposer\.temprature \(did you mean temperature\?\)"),
+        ("labels: {stages: [{from_epok: 1}]}", r"labels\.stages\[0\]\.from_epok \(did you mean from_epoch\?\)"),
+        ("batch_videos: ten", r"batch_videos must be a whole number, got the text 'ten'"),
+        ("batch_videos: true", "batch_videos must be a whole number, got the truth value True"),
+        ("optimizer: {betas: [0.9]}", r"optimizer\.betas must have 2 values, got 1"),
+        (
+            "optimizer: {name: adma}",
+            r"optimizer\.name must be adam or adamw, got the text 'adma' \(did you mean adam\?\)",
+        ),
+        ("test: {offset_snippets: half}", r"test\.offset_snippets must be a number, got the text 'half'"),
+        ("labels: 3", "labels must be a mapping"),
+        ("test: {protocols: thumos14}", r"test\.protocols must be a list"),
+        ("test: {protocols: [thumos]}", "no protocol 'thumos'"),
+        ("batch_videos: 0", "batch_videos must be 1 or more"),
+        ("epochs: 3", "line 4: the key epochs stands twice"),
+        ("labels: {stages: [{from_epoch: 5}]}", "training ends at 2"),
+        ("labels: {stages: [{from_epoch: 1, relabel: false}]}", "must make labels"),
+        ("seed: -1", "seed must be 0 or more"),
+        ("labels: [", "is not a YAML file"),
+    ],
+)
+def test_a_wrong_recipe_names_the_key_and_what_is_wanted(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(START + text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_recipe(path)
+    assert str(path) in str(caught.value) or "twice" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "must be a mapping"), ("model: rskp\nepochs: 1", "learning_rate is missing"), ("- a", "must be a mapping")],
+)
+def test_an_incomplete_recipe_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "r.yaml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_recipe(tmp_path / "r.yaml")
+
+
+def test_learning_rates_must_reach_the_last_epoch(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text("model: rskp\nepochs: 3\nlearning_rate: [[2, 1e-3]]\n")
+    with pytest.raises(InputError, match="up to 3"):
+        read_recipe(tmp_path / "r.yaml")
+    with pytest.raises(InputError, match=r"cannot read the recipe .*none\.yaml"):
+        read_recipe(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("{dropuot: 0.1}", r"model_options\.dropuot \(did you mean dropout\?\)"),
+        ("{dropout: much}", r"model_options\.dropout must be a number"),
+        ("{tcam_mix: [0.5]}", r"model_options\.tcam_mix must have 2 values"),
+    ],
+)
+def test_model_options_are_checked_against_the_model(tmp_path: Path, options: str, message: str) -> None:
+    (tmp_path / "r.yaml").write_text(f"{START}model_options: {options}")
+    with pytest.raises(InputError, match=message):
+        model_options(read_recipe(tmp_path / "r.yaml"))

@@ -1,0 +1,239 @@
+"""What a run learns from, and what it leaves behind."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from wtal.data.record import VideoRecord
+from wtal.data.store import Store
+from wtal.data.writer import new_store
+from wtal.errors import DataWarning, InputError
+from wtal.formats import read_predictions
+from wtal.localize import Localizer
+from wtal.losses import pseudo_label_loss
+from wtal.models import build
+from wtal.models.protocol import Batch
+from wtal.propose import Proposer
+from wtal.pseudo.delta import Stage
+from wtal.train import Recipe, read_recipe, train
+from wtal.train.config import LabelSettings
+from wtal.train.relabel import relabel
+from wtal.train.videos import Videos
+
+
+def metrics(run: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_run_leaves_everything_behind(whole_run: Path, store: Store) -> None:
+    epochs = [line for line in metrics(whole_run) if "event" not in line]
+    assert [line["epoch"] for line in epochs] == [0, 1, 2, 3, 4]
+    assert [line["learning_rate"] for line in epochs] == [1e-2, 1e-2, 1e-2, 5e-3, 5e-3]
+    assert [line["epoch"] for line in metrics(whole_run) if "event" in line] == [2, 4]
+    about = json.loads((whole_run / "environment.json").read_text())
+    assert about["data"]["fingerprint"] == store.fingerprint
+    assert (about["threads"], about["seed"], about["versions"]["torch"]) == (1, 0, torch.__version__)
+    assert read_recipe(whole_run / "config.yaml").epochs == 5
+    found = read_predictions(whole_run / "predictions.json", store.classes)
+    assert set(found) == set(store.names("test"))
+    scores = json.loads((whole_run / "evaluation.json").read_text())
+    assert set(scores) == {"thumos14"}
+    assert len(scores["thumos14"]["map"]) == 7
+
+
+def test_the_losses_fall(store: Store, tmp_path: Path) -> None:
+    recipe = Recipe("rskp", 12, ((12, 5e-3),), {"dropout": 0.0})
+    run = train(recipe, store, tmp_path / "run", threads=1)
+    losses = [line["fore"] for line in metrics(run.path)]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_pseudo_labels_teach_in_their_stages_with_their_weight_and_target(store: Store, tmp_path: Path) -> None:
+    """With a learning rate of 0 the model stays what it is, so that everything can be computed beside it."""
+    stages = (
+        Stage(1, source="raw", scale=0.5, temperature=0.1, weight=2.0, growth=1.5, growth_from=1, delay=1),
+        Stage(4, source="delta", relabel=False, weight=3.0),
+        Stage(5, source="delta", weight=3.0),
+    )
+    options = {"dropout": 0.0, "warmup_epoch": 99, "pseudo_mix": (0.7, 0.3)}
+    recipe = Recipe("rskp", 6, ((6, 0.0),), options, labels=LabelSettings(stages=stages), batch_videos=4)
+    run = train(recipe, store, tmp_path / "run", threads=1)
+    epochs = [line for line in metrics(run.path) if "event" not in line]
+    assert ["pseudo" in line for line in epochs] == [False, False, True, True, True, True]
+    assert [line.get("pseudo_weight") for line in epochs] == [None, None, 3.0, 4.5, 3.0, 3.0]
+
+    model = Localizer.load(run.path).model
+    names = store.names("train")
+    with torch.no_grad():
+        output = model(Batch.pack([torch.from_numpy(np.array(store.features(name))) for name in names]))
+    with np.load(run.path / "labels" / "epoch-0001.npz") as made:
+        labels, lengths = torch.from_numpy(made["labels"]), made["lengths"].tolist()
+        assert made["names"].tolist() == list(names)
+        assert made["classes"].tolist() == list(store.classes)
+        assert labels.max() > 0
+        assert (labels >= 0).all()
+        assert len(made["segments"]) == len(made["instance_videos"])
+    shares = zip((0.7, 0.3), output.supervised, strict=True)
+    once = sum(share * pseudo_label_loss(part.logits, labels, lengths).mean().item() for share, part in shares)
+    # raw labels at half scale; then their change since nothing; then none, as the model has not changed
+    expected = [3.0 * 0.5 * once, 4.5 * 0.5 * once, 3.0 * once, 0.0]
+    assert [line["pseudo"] for line in epochs[2:]] == pytest.approx(expected, rel=1e-4, abs=1e-6)
+    totals = [sum(line[name] for name in ("fore", "back", "attention", "spl")) for line in epochs[2:]]
+    assert [line["loss"] - total for line, total in zip(epochs[2:], totals, strict=True)] == pytest.approx(
+        expected, rel=1e-3, abs=1e-5
+    )
+
+
+def labels_by(store: Store, **settings: object) -> tuple[list[set[int]], list[set[int]], torch.Tensor]:
+    torch.manual_seed(0)
+    model = build("rskp", len(store.classes), store.dimensions)
+    videos = Videos(store, "train", torch.device("cpu"))
+    proposer = Proposer(class_threshold=0.0)
+    made = relabel(model, videos, LabelSettings(proposer=proposer, **settings), Stage(0), seed=0)  # type: ignore[arg-type]
+    assert model.training
+    found = [set(instances.labels.tolist()) for instances in made.instances]
+    parts = np.split(made.values, videos.offsets[1:-1])
+    labelled = [set(np.flatnonzero(part.any(axis=0)).tolist()) for part in parts]
+    return found, labelled, torch.from_numpy(made.values)
+
+
+def test_labels_are_made_for_the_true_tags(store: Store) -> None:
+    tags = [set(np.flatnonzero(row).tolist()) for row in store.labels("train")]
+    found, labelled, _ = labels_by(store)
+    assert found == tags
+    assert all(there <= wanted for there, wanted in zip(labelled, tags, strict=True))
+    found, _, values = labels_by(store, background=True)
+    assert found == [wanted | {3} for wanted in tags]
+    assert values.shape[1] == 4
+
+
+def test_labels_may_be_made_for_predicted_classes_and_with_dropout(store: Store) -> None:
+    found, _, values = labels_by(store, classes="scores")
+    tags = [set(np.flatnonzero(row).tolist()) for row in store.labels("train")]
+    assert any(there - wanted for there, wanted in zip(found, tags, strict=True))
+    _, _, again = labels_by(store, classes="scores")
+    assert torch.equal(values, again)
+    _, _, noisy = labels_by(store, classes="scores", dropout=True)
+    assert not torch.equal(values, noisy)
+    assert torch.equal(noisy, labels_by(store, classes="scores", dropout=True)[2])
+
+
+def test_the_localizer_gives_what_training_predicted(whole_run: Path, store: Store, tmp_path: Path) -> None:
+    localizer = Localizer.load(whole_run)
+    written = read_predictions(whole_run / "predictions.json", localizer.classes)
+    name = store.names("test")[0]
+    found = localizer(store.features(name), store.timebase(name), duration_s=store.duration_s(name))
+    order = written[name].order()
+    np.testing.assert_allclose(found.sorted().segments, written[name].segments[order], atol=1e-3)
+    assert len(Localizer.load(whole_run)(np.zeros((1, 16), np.float32))) == 0
+    for wrong, message in (
+        (np.zeros((4, 15)), r"\(snippets, 16\), got \(4, 15\)"),
+        (np.full((4, 16), np.nan), "finite"),
+    ):
+        with pytest.raises(InputError, match=message):
+            localizer(wrong)
+    with pytest.raises(InputError, match="holds no trained model"):
+        Localizer.load(tmp_path)
+
+
+def test_localize_on_the_command_line(
+    whole_run: Path, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from wtal.cli import main
+
+    out = tmp_path / "found.json"
+    main(["localize", str(whole_run), "--features", str(store.path), "--split", "test", "-o", str(out)])
+    assert out.read_bytes() == (whole_run / "predictions.json").read_bytes()
+    main(["localize", "--features", str(store.path), "--offset-snippets", "-0.5", str(whole_run), "-o", str(out)])
+    assert len(read_predictions(out, store.classes)) == len(store)
+    cases = [
+        ([str(whole_run)], "needs --features STORE"),
+        (
+            ["--features", str(store.path)],
+            "wanted either a trained RUN with --features STORE, or --tcam FILE; got neither",
+        ),
+        ([str(whole_run), "--tcam", "maps.npz"], "got both"),
+        ([str(whole_run), "--features", str(store.path), "--fps", "30"], "known to the store"),
+        ([str(tmp_path), "--features", str(store.path)], "is it a folder that wtal train made?"),
+    ]
+    for arguments, message in cases:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["localize", *arguments])
+        assert ended.value.code == 2
+        assert message in capsys.readouterr().err
+
+
+def test_train_on_the_command_line(
+    store: Store, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wtal.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    recipe.write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
+    main(["train", str(recipe), "--data", str(store.path), "--seed", "3", "--threads", "1"])
+    assert "thumos14-wtalc" in capsys.readouterr().out
+    assert (tmp_path / "runs" / "tiny-seed3" / "model" / "model.safetensors").exists()
+    (tmp_path / "tree" / "features" / "train").mkdir(parents=True)
+    for data, message in (("none", "does not exist"), ("tree", "wtal data convert tree --layout cola -o tree-store")):
+        with pytest.raises(SystemExit):
+            main(["train", str(recipe), "--data", data])
+        assert message in capsys.readouterr().err
+
+
+def test_one_may_train_on_tagged_videos_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    with new_store(tmp_path / "own", classes=("Run", "Jump")) as writer:
+        for name, t in (("a", 9), ("b", 1), ("c", 30)):
+            writer.add(VideoRecord(name, "train", ("Run",)), rng.standard_normal((t, 8)).astype(np.float32))
+    recipe = Recipe("rskp", 2, ((2, 1e-3),), labels=LabelSettings(stages=(Stage(1),)))
+    with pytest.warns(DataWarning, match="no training video is tagged Jump"):
+        run = train(recipe, tmp_path / "own", tmp_path / "run", threads=1)
+    assert run.evaluation is None
+    assert not (run.path / "predictions.json").exists()
+    assert Localizer.load(run.path).classes == ("Run", "Jump")
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_says_where(store: Store, tmp_path: Path) -> None:
+    recipe = Recipe("rskp", 3, ((3, 1e-3),), {"attention_weight": float("inf")})
+    with pytest.raises(InputError, match=r"epoch 0, step 0: the loss is not finite .*attention.*videos train_"):
+        train(recipe, store, tmp_path / "run", threads=1)
+
+
+def test_other_seeds_learn_otherwise(store: Store, tmp_path: Path) -> None:
+    recipe = Recipe("rskp", 1, ((1, 1e-3),))
+    first, second = (train(replace(recipe, seed=s), store, tmp_path / str(s), threads=1).path for s in (0, 1))
+    assert metrics(first)[0]["loss"] != metrics(second)[0]["loss"]
+
+
+def test_torch_is_not_loaded_before_training_begins() -> None:
+    code = "import sys, wtal.train, wtal.localize, wtal.cli.train, wtal.cli.localize; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+WITHOUT_TORCH = """
+import sys
+class Without:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+sys.meta_path.insert(0, Without())
+from wtal.cli import main
+main()
+"""
+
+
+def test_without_torch_the_error_names_the_extra(
+    start: Callable[..., "subprocess.Popen[str]"], recipe: Path, store: Store
+) -> None:
+    process = start("-c", WITHOUT_TORCH, "train", recipe, "--data", store.path)
+    _, said = process.communicate()
+    assert process.returncode == 2
+    assert "pip install 'wtal[train]'" in said
