@@ -90,7 +90,8 @@ def _train(
         if not isinstance(error, Interrupted):
             raise
         again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
-        console.print(f"stopped; everything is saved. To go on:\n  {again}", highlight=False, soft_wrap=True)
+        if _leads():
+            console.print(f"stopped; everything is saved. To go on:\n  {again}", highlight=False, soft_wrap=True)
         sys.exit(130)
     if _leads():
         _print_result(run)
