@@ -16,40 +16,56 @@ def greedy_groups(
     own_length: bool,
     pad: float,
 ) -> tuple[Integers, Integers]:
-    """The best segment of each group, and each one's group: the best free one takes all of its class that overlap it.
+    """The best of each group, and each one's group: the best free one takes all of its class that overlap it enough.
 
     Equal scores go by start, then end. `own_length` divides the intersection by the taken segment's length instead of
     the union; `pad` is added to lengths and intersections (1 where the positions are inclusive integers). The anchor
-    always belongs to its own group. Each group takes a pass over what is left, to find its anchor and its members.
+    always belongs to its own group.
     """
     n = len(starts)
-    group = np.full(n, -1, np.int64)
+    order = _best_first(starts, ends, scores)
+    start, end, label = starts[order], ends[order], labels[order]
+    following = np.arange(1, n + 1)  # a chain through what is not yet in a group
+    group = np.empty(n, np.int64)
     anchors = np.empty(n, np.int64)
-    left = np.arange(n)
     n_groups = 0
-    while len(left):
-        best = left[0]
-        for i in left:
-            if scores[i] > scores[best] or (
-                scores[i] == scores[best]
-                and (starts[i] < starts[best] or (starts[i] == starts[best] and ends[i] < ends[best]))
-            ):
-                best = i
-        kept = 0
-        for i in left:
-            shared = min(ends[best], ends[i]) - max(starts[best], starts[i]) + pad
-            whole = ends[i] - starts[i] + pad
+    anchor = 0
+    while anchor < n:
+        anchors[n_groups] = order[anchor]
+        group[order[anchor]] = n_groups
+        last, other = anchor, following[anchor]
+        while other < n:
+            shared = min(end[anchor], end[other]) - max(start[anchor], start[other]) + pad
+            whole = end[other] - start[other] + pad
             if not own_length:
-                whole += ends[best] - starts[best] + pad - shared
-            if i == best or (labels[i] == labels[best] and shared > 0.0 and shared > threshold * whole):
-                group[i] = n_groups
+                whole += end[anchor] - start[anchor] + pad - shared
+            if shared > 0.0 and shared > threshold * whole and label[other] == label[anchor]:
+                group[order[other]] = n_groups
+                following[last] = following[other]
             else:
-                left[kept] = i
-                kept += 1
-        left = left[:kept]
-        anchors[n_groups] = best
+                last = other
+            other = following[other]
         n_groups += 1
+        anchor = following[anchor]
     return anchors[:n_groups], group
+
+
+@njit(cache=True)
+def _best_first(starts: Floats, ends: Floats, scores: Floats) -> Integers:
+    """Indices by score, highest first; equal ones by start, then end."""
+    order = np.argsort(-scores)
+    for k in range(1, len(order)):
+        # equal scores are few and side by side, so putting them in order by insertion costs little
+        i, place = order[k], k
+        while place > 0:
+            j = order[place - 1]
+            before = starts[i] < starts[j] or (starts[i] == starts[j] and ends[i] < ends[j])
+            if scores[j] != scores[i] or not before:
+                break
+            order[place] = j
+            place -= 1
+        order[place] = i
+    return order
 
 
 @njit(cache=True)
@@ -73,6 +89,17 @@ def sums_by_group(values: Floats, group: Integers, m: int) -> Floats:
         for k in range(values.shape[1]):
             total[group[i], k] += values[i, k]
     return total
+
+
+@njit(cache=True)
+def means_by_group(values: Floats, weights: Floats, group: Integers, m: int) -> Floats:
+    """Weighted mean of the rows of each group, whose weights sum to 1; rounding cannot lead out of the rows' range."""
+    mean = np.zeros((m, values.shape[1]))
+    low, high = ranges_by_group(values, group, m)
+    for i in range(len(values)):
+        for k in range(values.shape[1]):
+            mean[group[i], k] += weights[i] * values[i, k]
+    return np.minimum(np.maximum(mean, low), high)
 
 
 @njit(cache=True)

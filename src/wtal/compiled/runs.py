@@ -18,11 +18,14 @@ def runs_with_contrast(
     flank_scale: float,
     flank_power: float,
     truncate: bool,
+    outer_weight: float,
+    bonus: float,
 ) -> Floats:
-    """Start, end, inner and outer mean of each run of `cutting > level`, level by level, from left to right.
+    """Start, end, score and inner mean of each run of `cutting > level`, level by level, from left to right.
 
-    Curves have `cells` cells per snippet, results are in snippets. Means come from the cumulative sum, so a run costs
-    the same whatever its length.
+    Curves have `cells` cells per snippet, results are in snippets. Levels ascend, so that each run lies in one of the
+    level below and only those are searched. Means come from the cumulative sum, so a run costs the same whatever its
+    length.
     """
     n = len(cutting)
     total = np.zeros(n + 1)
@@ -30,31 +33,41 @@ def runs_with_contrast(
         total[i + 1] = total[i] + scoring[i]
     found = np.empty((len(levels) * ((n + 1) // 2), 4))
     count = 0
+    # runs of the level below; below the lowest, the whole curve
+    starts, ends = np.zeros((n + 1) // 2 + 1, np.int64), np.full((n + 1) // 2 + 1, n)
+    n_below = 1 if n else 0
     for level in levels:
-        start = -1
-        for i in range(n + 1):
-            above = i < n and cutting[i] > level
-            if above and start < 0:
-                start = i
-            elif not above and start >= 0:
-                length = (i - start) / cells
-                if length >= min_length:
-                    low, high = start / cells - before, i / cells + after
-                    width = flank_scale * length**flank_power
-                    left, right, last = low - width, high + width, n / cells
-                    if truncate:
-                        left, right, last = np.trunc(left), np.trunc(right), last - 1.0
-                    inside, inside_length = _integral(total, low, high, cells)
-                    left_part, left_length = _integral(total, left, low, cells)
-                    right_part, right_length = _integral(total, high, min(right, last), cells)
-                    outside = left_length + right_length
-                    found[count, 0] = low
-                    found[count, 1] = high
-                    found[count, 2] = inside / inside_length if inside_length > 0.0 else 0.0
-                    found[count, 3] = (left_part + right_part) / outside if outside > 0.0 else 0.0
-                    count += 1
-                start = -1
-    return found[:count]
+        n_here = 0
+        next_starts, next_ends = np.empty_like(starts), np.empty_like(ends)
+        for run in range(n_below):
+            start = -1
+            for i in range(starts[run], ends[run] + 1):
+                if i < ends[run] and cutting[i] > level:
+                    start = i if start < 0 else start
+                elif start >= 0:
+                    next_starts[n_here], next_ends[n_here] = start, i
+                    n_here += 1
+                    length = (i - start) / cells
+                    if length >= min_length:
+                        low, high = start / cells - before, i / cells + after
+                        width = flank_scale * length**flank_power
+                        left, right, last = low - width, high + width, n / cells
+                        if truncate:
+                            left, right, last = np.trunc(left), np.trunc(right), last - 1.0
+                        inside, inside_length = _integral(total, low, high, cells)
+                        left_part, left_length = _integral(total, left, low, cells)
+                        right_part, right_length = _integral(total, high, min(right, last), cells)
+                        outside = left_length + right_length
+                        inner = inside / inside_length if inside_length > 0.0 else 0.0
+                        outer = (left_part + right_part) / outside if outside > 0.0 else 0.0
+                        found[count, 0] = low
+                        found[count, 1] = high
+                        found[count, 2] = inner - outer_weight * outer + bonus
+                        found[count, 3] = inner
+                        count += 1
+                    start = -1
+        starts, ends, n_below = next_starts, next_ends, n_here
+    return found[:count].copy()  # the scratch space is for the worst case, and far larger
 
 
 @njit(cache=True)

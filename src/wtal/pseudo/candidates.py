@@ -107,13 +107,11 @@ def find_candidates(
             float(flanks.scale),
             float(flanks.power),
             flank_rounding == "truncate",
+            float(outer_weight),
+            video_score_weight * float(video_scores[label]) if video_scores is not None else 0.0,
         )
-        inner, outer = found[:, 2], found[:, 3]
-        score = inner - outer_weight * outer
-        if video_scores is not None:
-            score = score + video_score_weight * float(video_scores[label])
         labels = np.full(len(found), label)
-        parts.append(Candidates(Instances.unchecked(found[:, :2], score, labels), inner))
+        parts.append(Candidates(Instances.unchecked(found[:, :2], found[:, 2], labels), found[:, 3]))
     return Candidates.concat(parts)
 
 
@@ -136,13 +134,12 @@ def _checked(values: Curves, what: str) -> Float[np.ndarray, "..."]:
     return values
 
 
-def _checked_thresholds(thresholds: Sequence[float] | Float[np.ndarray, " h"]) -> Float[np.ndarray, " h"]:
-    levels = np.asarray(thresholds, dtype=np.float64)
+def _checked_thresholds(thresholds: Sequence[float] | Curves) -> Float[np.ndarray, " h"]:
+    levels = np.sort(np.asarray(thresholds, dtype=np.float64))
     if levels.ndim != 1:
         raise InputError(f"thresholds must be a list of numbers, got shape {levels.shape}")
-    bad = levels[~(levels >= 0)]
-    if len(bad):
-        raise InputError(f"thresholds must be 0 or more, got {bad[0]}")
+    if len(levels) and not (levels[0] >= 0 and levels[-1] < np.inf):  # NaN sorts last
+        raise InputError(f"thresholds must be 0 or more and finite, got {levels.tolist()}")
     return levels
 
 
@@ -150,7 +147,7 @@ def _checked_classes(classes: Sequence[int] | Int[np.ndarray, " k"] | None, n_cl
     if classes is None:
         return np.arange(n_classes)
     chosen = np.asarray(classes, dtype=np.int64)
-    bad = chosen[(chosen < 0) | (chosen >= n_classes)]
-    if len(bad):
+    if len(chosen) and not 0 <= chosen.min() <= chosen.max() < n_classes:
+        bad = chosen[(chosen < 0) | (chosen >= n_classes)]
         raise InputError(f"class {bad[0]} is not in the TCAM, which has classes 0 to {n_classes - 1}")
     return chosen

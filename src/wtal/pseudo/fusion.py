@@ -61,7 +61,7 @@ def fuse(
     >>> fused.instances.segments.tolist(), fused.members(0).tolist()
     ([[2.5, 6.0], [20.0, 22.0]], [0, 1])
     """
-    from wtal.compiled.groups import ranges_by_group, softmax_by_group
+    from wtal.compiled.groups import softmax_by_group
     from wtal.pseudo.templates import TEMPLATES
 
     if not temperature > 0:
@@ -76,11 +76,9 @@ def fuse(
 
     logits = (candidates.inner if logit == "inner" else found.scores) / temperature
     weights = softmax_by_group(logits, group, m)
-    values = np.column_stack([found.segments, found.scores])
+    values = np.empty((len(found), 3))
+    values[:, :2], values[:, 2] = found.segments, found.scores
     fitted, converged = TEMPLATES[template](values, weights, group, m)
-    # rounding must not push a location out of its members' range
-    low, high = ranges_by_group(values, group, m)
-    fitted = np.minimum(np.maximum(fitted, low), high)
     fused = Instances.unchecked(fitted[:, :2], fitted[:, 2], found.labels[anchors])
 
     order = fused.order()

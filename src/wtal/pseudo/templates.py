@@ -1,7 +1,8 @@
 """The template distributions of instance fusion: where each sits when it fits weighted samples best.
 
 Each function takes samples (n, 3) of start, end and score, their weights (summing to 1 in each group) and their
-groups, and returns the locations (m, 3) and whether each group's fit converged. The three are fitted independently.
+groups, and returns the locations (m, 3), each within its samples' range, and whether each group's fit converged. The
+three are fitted independently.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from wtal.compiled.groups import ranges_by_group, sums_by_group
+from wtal.compiled.groups import means_by_group, ranges_by_group, sums_by_group
 
 Samples = Float[np.ndarray, "n 3"]
 Weights = Float[np.ndarray, " n"]
@@ -22,7 +23,7 @@ FREEDOM = 3.0
 
 def gaussian(values: Samples, weights: Weights, group: Groups, m: int) -> Fit:
     """The weighted mean (Eq. 4): it minimises the weighted squared distance."""
-    return sums_by_group(values * weights[:, None], group, m), np.ones(m, bool)
+    return means_by_group(values, weights, group, m), np.ones(m, bool)
 
 
 def exponential(values: Samples, weights: Weights, group: Groups, m: int) -> Fit:
@@ -79,7 +80,8 @@ def student_t(values: Samples, weights: Weights, group: Groups, m: int, *, steps
         if settled.all():
             break
     converged = settled.all(axis=1) & (location[:, 0] < location[:, 1])
-    return np.where(converged[:, None], location, mean), converged
+    low, high = ranges_by_group(values, group, m)  # rounding must not lead out of it
+    return np.where(converged[:, None], np.clip(location, low, high), mean), converged
 
 
 TEMPLATES: dict[str, Callable[[Samples, Weights, Groups, int], Fit]] = {
