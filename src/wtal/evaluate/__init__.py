@@ -13,6 +13,7 @@ from wtal.evaluate.case import Case, prepare
 from wtal.evaluate.classification import classification_map, video_level
 from wtal.evaluate.detection import Score, mean_average_precision, score
 from wtal.evaluate.diagnosis import Diagnosis, diagnose
+from wtal.evaluate.labels import LabelQuality, label_quality
 from wtal.evaluate.protocols import PROTOCOLS, Protocol
 from wtal.evaluate.recall import average_recall
 
@@ -20,11 +21,13 @@ __all__ = [
     "PROTOCOLS",
     "Case",
     "Diagnosis",
+    "LabelQuality",
     "Protocol",
     "Score",
     "average_recall",
     "classification_map",
     "diagnose",
+    "label_quality",
     "mean_average_precision",
     "prepare",
     "read_ambiguous",
