@@ -63,7 +63,7 @@ def least_norm_on_face(
         for i in range(n):
             hessian[begin[i + 1] - 1] += 1e-12 * trace
         step = _skyline_solve(hessian, begin, first, -gradient)
-        slope, length, found = gradient @ step, 1.0, False
+        slope, length, found = (gradient * step).sum(), 1.0, False
         while slope < 0.0 and length > 1e-12:
             trial = dual + length * step
             trial_worth = _dual_value(trial, rest, trial_raw, trial_x, start, index, value, weight, upper, free)
@@ -93,7 +93,7 @@ def _dual_value(
     free: Booleans,
 ) -> float:
     """The negative dual at `dual`; fills `raw` = Aᵀdual / weight and the x that goes with it."""
-    worth = -float(rest @ dual)
+    worth = -float((rest * dual).sum())  # not @, for which numba wants scipy
     for j in range(len(weight)):
         if free[j]:
             total = 0.0

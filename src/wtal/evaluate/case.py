@@ -97,7 +97,7 @@ def prepare(
         truth = _with_segments(truth, snippets.rounded(truth.segments))
         found = _with_segments(found, snippets.cut_down(found.segments, unit=unit))
     elif unit == "snippets":
-        found = _with_segments(found, snippets.to_seconds(found.segments))
+        found = _with_segments(found, snippets.CLOCK.to_seconds(found.segments))
     return Case(rules, annotations.classes, labels, len(known), truth, lengths_s, found, n_dropped)
 
 

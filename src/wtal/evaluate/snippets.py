@@ -5,19 +5,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from wtal.timebase import TimeBase
+
 Unit = Literal["seconds", "snippets"]
 
-FPS = 25.0
-STRIDE_FRAMES = 16.0
-
-
-def to_seconds(positions: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """Seconds at these snippet positions; whole positions give the float nearest to the exact value.
-
-    >>> to_seconds(np.array([7.0])).tolist()
-    [4.48]
-    """
-    return positions * STRIDE_FRAMES / FPS
+#: The W-TALC form knows one clock.
+CLOCK = TimeBase(fps=25.0, stride_frames=16.0)
 
 
 def rounded(seconds: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -26,14 +19,14 @@ def rounded(seconds: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]
     >>> rounded(np.array([0.32, 0.96, 1.0])).tolist()
     [0.0, 2.0, 2.0]
     """
-    return np.rint(seconds * FPS / STRIDE_FRAMES)
+    return np.rint(CLOCK.to_positions(seconds))
 
 
 def cut_down(bounds: Float[np.ndarray, "*shape"], *, unit: Unit) -> Float[np.ndarray, "*shape"]:
     """The whole snippet below: what the W-TALC form does to predictions.
 
     In seconds it is the last snippet whose own second is not later, so that a whole position that was turned
-    into seconds by `to_seconds` comes back as itself, whatever the last bit of the product.
+    into seconds comes back as itself, whatever the last bit of the product.
 
     >>> cut_down(np.array([4.48, 4.479, 35.2]), unit="seconds").tolist()
     [7.0, 6.0, 55.0]
@@ -43,5 +36,5 @@ def cut_down(bounds: Float[np.ndarray, "*shape"], *, unit: Unit) -> Float[np.nda
     if unit == "snippets":
         return np.trunc(bounds)
     size = np.abs(bounds)
-    nearest = np.rint(size * FPS / STRIDE_FRAMES)
-    return np.copysign(np.where(to_seconds(nearest) <= size, nearest, nearest - 1.0), bounds)
+    nearest = np.rint(CLOCK.to_positions(size))
+    return np.copysign(np.where(CLOCK.to_seconds(nearest) <= size, nearest, nearest - 1.0), bounds)
