@@ -28,11 +28,14 @@ def demo(
         seed: Seed of the generator.
         videos: How many videos to generate.
     """
+    from importlib.util import find_spec
+
     import numpy as np
     from rich.console import Console
     from rich.table import Table
 
     from wtal.annotations import Annotations, Video
+    from wtal.errors import MissingExtraError
     from wtal.evaluate import score
     from wtal.formats import write_annotations, write_predictions
     from wtal.propose import PAPER
@@ -40,6 +43,8 @@ def demo(
     from wtal.report.timeline import draw_timeline
     from wtal.timebase import TimeBase
 
+    if find_spec("matplotlib") is None:  # said now, not after the work is done
+        raise MissingExtraError("matplotlib", "report")
     console = Console()
     rng, clock = np.random.default_rng(seed), TimeBase()
     made = {f"generated_{number:03d}": generate(rng) for number in range(videos)}
