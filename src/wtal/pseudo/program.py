@@ -90,7 +90,7 @@ def _solver() -> Any:
         _solvers.highs.setOptionValue("solver", "simplex")
         _solvers.highs.setOptionValue(
             "presolve", "off"
-        )  # the groups have done its work; on real programs it added 40 %
+        )  # groups have done its work; it added 40 % on real programs
         # contrasts of a thousandth are common, so HiGHS's usual 1e-7 is too coarse
         _solvers.highs.setOptionValue("primal_feasibility_tolerance", 1e-9)
         _solvers.highs.setOptionValue("dual_feasibility_tolerance", 1e-9)
