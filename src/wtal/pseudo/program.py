@@ -88,9 +88,7 @@ def _solver() -> Any:
         _solvers.highs.setOptionValue("output_flag", False)
         _solvers.highs.setOptionValue("threads", 1)
         _solvers.highs.setOptionValue("solver", "simplex")
-        _solvers.highs.setOptionValue(
-            "presolve", "off"
-        )  # groups have done its work; it added 40 % on real programs
+        _solvers.highs.setOptionValue("presolve", "off")  # groups have done its work; it added 40 % on real programs
         # contrasts of a thousandth are common, so HiGHS's usual 1e-7 is too coarse
         _solvers.highs.setOptionValue("primal_feasibility_tolerance", 1e-9)
         _solvers.highs.setOptionValue("dual_feasibility_tolerance", 1e-9)
