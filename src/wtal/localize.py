@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Shaped
 
+from wtal.data.sampling import even, stretched
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
 from wtal.files import written_whole
@@ -19,7 +20,7 @@ from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
 
 if TYPE_CHECKING:
-    from wtal.models.protocol import Model
+    from wtal.models.protocol import Model, Output
 
 VERSION = 1
 
@@ -49,6 +50,10 @@ class Card:
     proposer: Proposer = field(default_factory=Proposer)
     offset_snippets: float | None = None
     """Where the first snippet starts on a video's clock; None: as the video's own time base says."""
+    stream_weights: tuple[float, ...] = (1.0,)
+    """With more than one, as many models, each for its equal part of the features."""
+    segments: int | None = None
+    """How many snippets of a longer video the model is shown, evenly spread; None: all."""
     version: int = VERSION
 
 
@@ -75,7 +80,8 @@ class Localizer:
         from wtal.models import build
 
         where = "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
-        model = build(card.model, len(card.classes), card.dimensions, **_frozen(card.model_options))
+        options = _frozen(card.model_options)
+        model = build(card.model, len(card.classes), card.dimensions, stream_weights=card.stream_weights, **options)
         weights = Path(run) / "model" / "model.safetensors"
         try:
             model.load_state_dict(load_file(weights))
@@ -97,15 +103,27 @@ class Localizer:
         proposer: Proposer | None = None,
     ) -> Instances:
         """Instances in seconds, best first, of one video with these features (snippets, dimensions)."""
-        found = self.map("the video", features)
         clock = timebase or TimeBase()
         if self.card.offset_snippets is not None:
             clock = replace(clock, offset_snippets=self.card.offset_snippets)
-        proposals = (proposer or self.card.proposer)(found.tcam, found.video_scores)
+        proposals = (proposer or self.card.proposer).of_maps(self.maps("the video", features))
         return clock.instances_to_seconds(proposals.instances, duration_s=duration_s)
 
     def map(self, name: str, features: Shaped[np.ndarray, "..."]) -> VideoMap:
-        """The activation map and class scores of one video, without background."""
+        """The activation map and class scores of one video, without background; of several streams their mean."""
+        return self._map(name, self._output(name, features), len(features))
+
+    def maps(self, name: str, features: Shaped[np.ndarray, "..."]) -> tuple[VideoMap, ...]:
+        """What each stream of the model says of one video, which is what its instances are cut from."""
+        return tuple(self._map(name, one, len(features)) for one in self._output(name, features).maps)
+
+    def _map(self, name: str, output: "Output", t: int) -> VideoMap:
+        k = len(self.classes)
+        tcam, scores = output.tcam.double().cpu().numpy(), output.video_scores.double().cpu().numpy()
+        attention = output.attention.double().cpu().numpy()[:, None]
+        return VideoMap(name, stretched(tcam[:, :k], t), scores[0, :k], stretched(attention, t)[:, 0], output.weight)
+
+    def _output(self, name: str, features: Shaped[np.ndarray, "..."]) -> "Output":
         import torch
 
         from wtal.models.protocol import Batch
@@ -113,14 +131,14 @@ class Localizer:
         d = self.card.dimensions
         if features.ndim != 2 or features.shape[1] != d or not len(features):
             raise InputError(f"{name}: the model wants features of shape (snippets, {d}), got {features.shape}")
+        if self.card.segments is not None:
+            features = features[even(len(features), self.card.segments)]
         x = torch.from_numpy(np.array(features, dtype=np.float32)).to(next(self.model.parameters()).device)
         if not bool(torch.isfinite(x).all()):
             raise InputError(f"{name}: features must be finite, but some are NaN or infinite")
         with torch.no_grad():
-            output = self.model(Batch.pack([x]))
-        k = len(self.classes)
-        tcam, scores = output.tcam.double().cpu().numpy(), output.video_scores.double().cpu().numpy()
-        return VideoMap(name, tcam[:, :k], scores[0, :k])
+            output: Output = self.model(Batch.pack([x]))
+        return output
 
     def store(
         self,

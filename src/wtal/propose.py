@@ -1,5 +1,6 @@
 """TCAM → instances: the one call that training and testing share, which is the idea of the paper."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -7,6 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from wtal.errors import InputError
+from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
 from wtal.overlap import Overlap
 from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, find_candidates
@@ -51,6 +53,8 @@ class Proposer:
     """Activation levels that cut the curve into runs."""
     relative: bool = False
     """Take the thresholds as fractions of the curve's range in the video."""
+    attention_thresholds: tuple[float, ...] = ()
+    """Levels that cut the model's attention into further runs, which the activations score (WUM's magnitudes)."""
     min_length: float = 2.0
     """Shortest run, in snippets."""
     dilation: tuple[float, float] = (0.0, 0.0)
@@ -79,6 +83,8 @@ class Proposer:
     """Added to lengths and intersections: 1 where positions count as inclusive integers (released code)."""
     logit: Logit = "score"
     """What the fusion weighs candidates by: their contrast, or the mean activation inside."""
+    pool_threshold: float | None = None
+    """Of several streams: combine each one's candidates alone, then NMS at this overlap; null: all in one."""
 
     def __call__(
         self,
@@ -86,27 +92,62 @@ class Proposer:
         video_scores: Curves | None = None,
         *,
         classes: Int[np.ndarray, " k"] | list[int] | None = None,
-        cut: Curves | None = None,
+        attention: Curves | None = None,
     ) -> Proposals:
         """Instances of one video; `classes` overrides the choice by video score (training knows the tags)."""
+        return self.combined(self.candidates(tcam, video_scores, classes=classes, attention=attention))
+
+    def of_maps(
+        self, maps: Sequence[VideoMap], *, classes: Int[np.ndarray, " k"] | list[int] | None = None
+    ) -> Proposals:
+        """Instances of one video that several streams have seen, each with its own map, scores and weight."""
+        parts = [
+            self.candidates(one.tcam, one.video_scores, classes=classes, attention=one.attention).weighted(one.weight)
+            for one in maps
+        ]
+        candidates = Candidates.concat(parts)
+        if self.pool_threshold is None or len(parts) == 1:
+            return self.combined(candidates)
+        found = Instances.concat([self.combined(part).instances for part in parts])
+        kept = nms(found, threshold=self.pool_threshold, overlap=self.overlap, pad=self.overlap_pad)
+        return Proposals(kept, candidates, None)
+
+    def candidates(
+        self,
+        tcam: Curves,
+        video_scores: Curves | None = None,
+        *,
+        classes: Int[np.ndarray, " k"] | list[int] | None = None,
+        attention: Curves | None = None,
+    ) -> Candidates:
+        """The first half alone: runs of the activations, and of the attention if it has thresholds, with scores."""
         if classes is None:
             classes = self.choose_classes(video_scores) if video_scores is not None else None
-        candidates = find_candidates(
-            tcam,
-            self.thresholds,
-            classes=classes,
-            cut=cut,
-            relative=self.relative,
-            min_length=self.min_length,
-            dilation=self.dilation,
-            flanks=Flanks(self.flank_scale, self.flank_power),
-            flank_rounding=self.flank_rounding,
-            outer_weight=self.outer_weight,
-            upsample=self.upsample,
-            video_scores=video_scores,
-            video_score_weight=self.video_score_weight,
+        families: list[tuple[tuple[float, ...], Curves | None]] = [(self.thresholds, None)]
+        if self.attention_thresholds:
+            if attention is None:
+                raise InputError("attention_thresholds are given, but nobody gives an attention to cut")
+            families.append((self.attention_thresholds, attention))
+        return Candidates.concat(
+            [
+                find_candidates(
+                    tcam,
+                    thresholds,
+                    classes=classes,
+                    cut=cut,
+                    relative=self.relative,
+                    min_length=self.min_length,
+                    dilation=self.dilation,
+                    flanks=Flanks(self.flank_scale, self.flank_power),
+                    flank_rounding=self.flank_rounding,
+                    outer_weight=self.outer_weight,
+                    upsample=self.upsample,
+                    video_scores=video_scores,
+                    video_score_weight=self.video_score_weight,
+                )
+                for thresholds, cut in families
+            ]
         )
-        return self.combined(candidates)
 
     def combined(self, candidates: Candidates) -> Proposals:
         """The second half alone: for candidates of one's own, or pooled over curves or models."""

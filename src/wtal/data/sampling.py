@@ -5,7 +5,7 @@ that every snippet is seen sooner or later, evenly in testing.
 """
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 
 def perturbed(t: int, n_segments: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
@@ -28,3 +28,18 @@ def even(t: int, n_segments: int) -> Int[np.ndarray, " n"]:
     """
     n = min(t, n_segments)
     return np.arange(n) * t // n if n else np.zeros(0, dtype=np.int64)
+
+
+def stretched(values: Float[np.ndarray, "n c"], t: int) -> Float[np.ndarray, "t c"]:
+    """What was found for evenly sampled snippets, on all `t` snippets: linear between the middles of their parts.
+
+    >>> stretched(np.array([[0.0], [1.0]]), 4).tolist()
+    [[0.0], [0.25], [0.75], [1.0]]
+    """
+    n = len(values)
+    if n == t:
+        return values
+    at = np.clip((np.arange(t) + 0.5) * n / t - 0.5, 0, n - 1)
+    left = np.minimum(at.astype(np.int64), max(n - 2, 0))
+    share = (at - left)[:, None]
+    return (1 - share) * values[left] + share * values[np.minimum(left + 1, n - 1)]

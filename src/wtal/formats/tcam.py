@@ -22,11 +22,16 @@ ARRAYS = ("names", "lengths", "tcam", "video_scores", "classes")
 
 @dataclass(frozen=True, eq=False)
 class VideoMap:
-    """One video's activation map and class scores, background left out."""
+    """One video's activation map and class scores, background left out.
+
+    Of a video that several streams have seen there are several; the scores of their instances count by `weight`.
+    """
 
     name: str
     tcam: Float[np.ndarray, "t c"]
     video_scores: Float[np.ndarray, " c"]
+    attention: Float[np.ndarray, " t"] | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

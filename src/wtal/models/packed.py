@@ -6,6 +6,7 @@ send to x are low-rank; they are kept as factors and multiplied out together, on
 needs them. `products` and `outers` are the same products for the small arrays, under ordinary autograd.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -62,6 +63,11 @@ class Snippets:
         return _run(_SquaredNorms, self._token, self._tape)
 
 
+def softmax_over_time(logits: Float[Tensor, "n k"], lengths: Sequence[int]) -> Float[Tensor, "n k"]:
+    """The softmax of each column over each video's snippets."""
+    return torch.cat([torch.softmax(part, dim=0) for part in torch.split(logits, list(lengths))])
+
+
 def products(a: Float[Tensor, "n k"], matrices: Float[Tensor, "b k m"], offsets: Offsets) -> Float[Tensor, "n m"]:
     """Each video's rows of `a` times its own matrix."""
     return _run(_Products, a, matrices, offsets)
@@ -106,7 +112,22 @@ def _long_products(x: Tensor, vectors: Tensor, offsets: Offsets) -> Tensor:
     return _products(x, vectors.transpose(1, 2), offsets)[:, :k]
 
 
-def _dropout_(x: Tensor, probability: float, seed: int) -> None:
+def dropout(x: Float[Tensor, "n k"], probability: float, batch: Batch, *, layer: int = 1) -> Float[Tensor, "n k"]:
+    """Dropout under ordinary autograd whose masks follow the videos' seeds; another `layer`, another mask."""
+    if not probability:
+        return x
+    mask = torch.full_like(x, 1 / _keep(probability), requires_grad=False)
+    seeds = batch.seeds or _random_seeds(len(batch.lengths))
+    for part, seed in zip(_parts(mask, batch.offsets), seeds, strict=True):
+        _dropout_(part, probability, (seed, layer))
+    return x * mask
+
+
+def _random_seeds(n: int) -> tuple[int, ...]:
+    return tuple(torch.randint(2**62, (n,)).tolist())
+
+
+def _dropout_(x: Tensor, probability: float, seed: int | tuple[int, ...]) -> None:
     """Zero entries of x in place. 16 random bits decide each, at a tenth of the cost of torch's own dropout."""
     words = np.random.Generator(np.random.SFC64(seed)).integers(2**64, size=(x.numel() + 3) // 4, dtype=np.uint64)
     bits = torch.from_numpy(words.view(np.int16))[: x.numel()].view_as(x).to(x.device)
@@ -139,7 +160,7 @@ class _Embed(Function):
         torch.addmm(x, features, weight.t(), beta=0, alpha=scale, out=x)
         scaled_bias = bias * scale
         if dropout and seeds is None:
-            seeds = tuple(torch.randint(2**62, (len(tape.offsets) - 1,)).tolist())
+            seeds = _random_seeds(len(tape.offsets) - 1)
         norms = []
         for v, part in enumerate(_parts(x, tape.offsets)):  # video by video: the steps find the rows in the cache
             part.add_(scaled_bias).relu_()

@@ -56,6 +56,17 @@ class Batch:
         """Row where each video begins, and the end of the last."""
         return tuple(accumulate(self.lengths, initial=0))
 
+    def tags(self) -> Float[Tensor, "b c"]:
+        """The labels, without which nothing can be learned."""
+        if self.labels is None:
+            raise InputError("learning needs the videos' labels, got a batch without")
+        return self.labels
+
+    def untagged(self) -> "Batch":
+        """The same videos as if they carried no tag."""
+        labels = None if self.labels is None else torch.zeros_like(self.labels)
+        return Batch(self.features, self.lengths, labels, self.seeds)
+
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
         labels = None if self.labels is None else self.labels.to(device)
@@ -77,6 +88,9 @@ class Output:
     The classes' columns may be followed by one for background. `tcam` is what instances are cut from at test,
     `label_tcam` what they are cut from to make pseudo labels; most models have one for both. `inner` is the model's
     own: it comes back to the model's `losses` and is nobody else's concern.
+
+    Several streams (RGB and flow, see wtal.models.streams) each say their own in `streams`; then instances are looked
+    for in each, their scores count by its `weight`, and the fields of the whole are the weighted means, to be shown.
     """
 
     tcam: Float[Tensor, "n c"]
@@ -85,6 +99,13 @@ class Output:
     supervised: tuple[Supervised, ...]
     label_tcam: Float[Tensor, "n c"] | None = None
     inner: Any = None
+    weight: float = 1.0
+    streams: tuple["Output", ...] = ()
+
+    @property
+    def maps(self) -> tuple["Output", ...]:
+        """What instances are cut from: each of the streams, or the one output that there is."""
+        return self.streams or (self,)
 
 
 class Model(nn.Module):
@@ -108,7 +129,7 @@ class Model(nn.Module):
         """Called after each optimizer step with what its forward pass gave."""
 
     def end_epoch(self, epoch: int, batches: Iterable[Batch]) -> None:
-        """Called after each epoch; `batches` goes over the labelled training videos in a fixed order, if consumed."""
+        """Called after each epoch; `batches` goes over the labelled training videos in order, as often as asked."""
 
     def targets_changed(self) -> None:
         """Called when what supervises the model beside its own losses has been renewed."""

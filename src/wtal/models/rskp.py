@@ -159,7 +159,7 @@ class RSKP(Model):
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:
         """`fore`, `back`, `attention` and `spl`, weighted and summed over the videos."""
         branches: dict[str, Branch] = output.inner.branches
-        labels, lengths = _labels(batch), batch.lengths
+        labels, lengths = batch.tags(), batch.lengths
         fore_target, back_target = pad(labels, (0, 1), value=0.0), pad(labels, (0, 1), value=1.0)
         shares = {"o": 1.0, "m": 1.0, "r": self.bank_weight}
         fore = [shares[k] * normalised_cross_entropy(b.agnostic, fore_target) for k, b in branches.items()]
@@ -180,7 +180,7 @@ class RSKP(Model):
         """After the warm-up, let the step's μ compete for a place in the memory; those of other processes, too."""
         if epoch > self.warmup_epoch:
             inner = output.inner
-            self.bank.update(*of_all_processes(inner.mu, inner.mu_scores[..., :-1], _labels(batch)))
+            self.bank.update(*of_all_processes(inner.mu, inner.mu_scores[..., :-1], batch.tags()))
 
     def end_epoch(self, epoch: int, batches: Iterable[Batch]) -> None:
         """Fill the memory once, at the end of the warm-up."""
@@ -191,7 +191,7 @@ class RSKP(Model):
         with torch.no_grad():
             for batch in batches:
                 inner = self(batch).inner
-                self.bank.update(inner.mu, inner.mu_scores[..., :-1], _labels(batch))
+                self.bank.update(inner.mu, inner.mu_scores[..., :-1], batch.tags())
         self.bank.filled.fill_(True)
         self.train(training)
 
@@ -199,12 +199,6 @@ class RSKP(Model):
         """Forget the memory if the model was told to, as the authors' released code does."""
         if self.zero_bank_with_targets:
             self.bank.zero()
-
-
-def _labels(batch: Batch) -> Float[Tensor, "b c"]:
-    if batch.labels is None:
-        raise InputError("learning needs the videos' labels, got a batch without")
-    return batch.labels
 
 
 def _mix(shares: Sequence[float], parts: Sequence[Tensor]) -> Tensor:

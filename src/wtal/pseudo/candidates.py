@@ -26,6 +26,11 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.instances)
 
+    def weighted(self, weight: float) -> "Candidates":
+        """The same candidates, their scores and means times `weight`: that of the stream they were found in."""
+        found = self.instances
+        return Candidates(Instances.unchecked(found.segments, weight * found.scores, found.labels), weight * self.inner)
+
     @classmethod
     def concat(cls, parts: Sequence["Candidates"]) -> "Candidates":
         """All candidates of `parts`: one per class, or one per curve where several curves are cut (WUM)."""

@@ -31,6 +31,20 @@ class Optimizer:
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """Which snippets of a video a training step sees."""
+
+    segments: int | None = None
+    """So many, drawn at random one from each of as many equal parts of the video; null: all of them."""
+    repeat: bool = True
+    """Whether a video with fewer snippets repeats some to get there, or is taken whole."""
+
+    def __post_init__(self) -> None:
+        if self.segments is not None and self.segments < 1:
+            raise InputError(f"sampling.segments must be 1 or more, or null, got {self.segments}")
+
+
+@dataclass(frozen=True)
 class LabelSettings:
     """How pseudo labels are made, and when; without stages there are none."""
 
@@ -63,6 +77,8 @@ class LocalizeSettings:
     proposer: Proposer = field(default_factory=Proposer)
     offset_snippets: float | None = None
     """Where the first snippet starts on the video's clock, in snippets; null: as the store says."""
+    segments: int | None = None
+    """How many snippets of a longer video the model is shown, evenly spread; null: all."""
     protocols: tuple[str, ...] = ("thumos14", "thumos14-wtalc")
 
 
@@ -76,10 +92,16 @@ class Recipe:
     learning_rate: tuple[tuple[int, float], ...]
     """Stages [until_epoch, rate]: the rate holds for the epochs before until_epoch."""
     model_options: Mapping[str, Any] = field(default_factory=dict)
+    stream_weights: tuple[float, ...] = (1.0,)
+    """With more than one, as many models, each for its equal part of the features (RGB, flow); what they find is
+    pooled with scores times these weights."""
     train_split: str = "train"
     test_split: str = "test"
     batch_videos: int = 10
-    """Whole videos per step; their losses are summed."""
+    """Videos per step."""
+    reduction: Literal["sum", "mean"] = "sum"
+    """Whether the losses of a step's videos are summed or averaged; beside weight decay it matters."""
+    sampling: Sampling = field(default_factory=Sampling)
     optimizer: Optimizer = field(default_factory=Optimizer)
     seed: int = 0
     labels: LabelSettings = field(default_factory=LabelSettings)

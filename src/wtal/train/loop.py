@@ -19,7 +19,7 @@ from wtal.train.checkpoint import State
 from wtal.train.config import Recipe
 from wtal.train.distributed import ALONE, Group
 from wtal.train.relabel import Generation, relabel, target
-from wtal.train.videos import Videos, shuffled, video_seeds
+from wtal.train.videos import Batches, Videos, shuffled, video_seeds
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,19 @@ def fit(
         for step in range(state.step, n_steps):
             numbers = state.order[step * size : (step + 1) * size]
             mine = group.share(numbers)
-            batch = _batch(videos, mine, numbers, recipe.seed, epoch)
+            # with fewer videos than processes one takes the step's first without tags, which counts for nothing,
+            # so that it is there when processes exchange what they have
+            seen = mine or numbers[:1]
+            seeds = video_seeds(recipe.seed, epoch, seen)
+            snippets = videos.sampled(seen, seeds, recipe.sampling)
+            batch = videos.batch(seen, seeds=seeds, snippets=snippets if recipe.sampling.segments else None)
+            batch = batch if mine else batch.untagged()
             output = model(batch)
             losses = model.losses(output, batch, epoch)
             if stage and wanted is not None:
-                rows = np.concatenate([wanted[videos.offsets[n] : videos.offsets[n + 1]] for n in mine or numbers[:1]])
+                rows = wanted[np.concatenate(snippets)]
                 losses["pseudo"] = stage.weight_at(epoch) * pseudo_loss(output, batch, rows)
-            total = torch.stack(list(losses.values())).sum()
+            total = torch.stack(list(losses.values())).sum() / (len(numbers) if recipe.reduction == "mean" else 1)
             (total if mine else 0.0 * total).backward()  # type: ignore[no-untyped-call]
             values = [float(loss.detach()) if mine else 0.0 for loss in losses.values()]
             *values, stops = group.sum_gradients(model.parameters(), [*values, float(hooks.stop())])
@@ -99,8 +105,8 @@ def fit(
             state.step = step + 1
             for name, value in zip(losses, values, strict=True):
                 state.totals[name] = state.totals.get(name, 0.0) + value
-            seen = min(state.step * size, len(videos))
-            means = {name: value / seen for name, value in state.totals.items()}
+            done = min(state.step * size, len(videos))
+            means = {name: value / done for name, value in state.totals.items()}
             hooks.watch(Status("training", epoch, recipe.epochs, state.step, n_steps, means))
             if stops:
                 hooks.save()
@@ -108,7 +114,7 @@ def fit(
             if state.step < n_steps and hooks.save_due():
                 hooks.save()
 
-        model.end_epoch(epoch, videos.batches(size))
+        model.end_epoch(epoch, Batches(videos, size))
         means = {name: value / len(videos) for name, value in state.totals.items()}
         metrics = {"epoch": epoch, "loss": sum(means.values()), **means, "learning_rate": recipe.rate_at(epoch)}
         if stage:
@@ -148,15 +154,6 @@ def renew_labels(
     values = group.from_leader(values.to(videos.device)).cpu()
     state.generations = state.generations.renewed(values.numpy(), stage.from_epoch)
     state.model.targets_changed()
-
-
-def _batch(videos: Videos, mine: list[int], numbers: list[int], seed: int, epoch: int) -> Batch:
-    """This process's videos of a step. If there are fewer videos than processes, one takes the step's first without
-    tags, which counts for nothing, so that it is there when processes exchange what they have."""
-    if mine:
-        return videos.batch(mine, seeds=video_seeds(seed, epoch, mine))
-    batch = videos.batch(numbers[:1], seeds=video_seeds(seed, epoch, numbers[:1]))
-    return Batch(batch.features, batch.lengths, torch.zeros_like(batch.labels), batch.seeds)  # type: ignore[arg-type]
 
 
 def _refuse_not_finite(losses: Mapping[str, float], epoch: int, step: int, names: list[str]) -> None:

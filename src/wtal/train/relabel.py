@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from wtal.errors import InputError
 from wtal.files import written_whole
+from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
 from wtal.models.protocol import Model, Output
 from wtal.pseudo.delta import Stage, delta_labels
@@ -70,15 +71,13 @@ def relabel(
     n_classes = len(videos.store.classes)
     wanted = n_classes + settings.background
     found: list[Instances] = []
-    for number, tcam, scores in _maps(model, videos, settings, epoch=stage.from_epoch, seed=seed, size=batch_videos):
-        if tcam.shape[1] < wanted:
-            raise InputError("labels.background is true, but the model's TCAM has no column for background")
-        tags = np.flatnonzero(videos.tags[number])
+    for maps in _maps(model, videos, settings, wanted, epoch=stage.from_epoch, seed=seed, size=batch_videos):
+        tags = np.flatnonzero(videos.tags[len(found)])
         chosen = None
         if settings.classes == "tags":
             chosen = np.append(tags, n_classes) if settings.background else tags
-        found.append(proposer(tcam[:, :wanted], scores[:wanted], classes=chosen).instances)
-        watch(number + 1)
+        found.append(proposer.of_maps(maps, classes=chosen).instances)
+        watch(len(found))
     lengths = np.diff(videos.offsets)
     labels = label_videos(
         list(zip(found, lengths.tolist(), strict=True)),
@@ -95,9 +94,9 @@ def relabel(
 
 
 def _maps(
-    model: Model, videos: Videos, settings: LabelSettings, *, epoch: int, seed: int, size: int
-) -> Iterator[tuple[int, Float[np.ndarray, "t c"], Float[np.ndarray, " c"]]]:
-    """Each video's number, the TCAM to make labels from, and its scores; the tags are not shown to the model."""
+    model: Model, videos: Videos, settings: LabelSettings, wanted: int, *, epoch: int, seed: int, size: int
+) -> Iterator[list[VideoMap]]:
+    """Each video's maps to make labels from, one per stream, `wanted` columns wide; the model does not see the tags."""
     training = model.training
     model.train(settings.dropout)
     try:
@@ -105,13 +104,23 @@ def _maps(
             seeds = video_seeds(seed, epoch, numbers)
             with torch.no_grad():
                 output: Output = model(videos.batch(numbers, tagged=False, seeds=seeds))
-            tcam = output.tcam if output.label_tcam is None else output.label_tcam
             start = videos.offsets[numbers[0]]
             for row, number in enumerate(numbers):
                 part = slice(videos.offsets[number] - start, videos.offsets[number + 1] - start)
-                yield number, tcam[part].double().cpu().numpy(), output.video_scores[row].double().cpu().numpy()
+                yield [_map(videos.names[number], one, part, row, wanted) for one in output.maps]
     finally:
         model.train(training)
+
+
+def _map(name: str, output: Output, part: slice, row: int, wanted: int) -> VideoMap:
+    tcam = output.tcam if output.label_tcam is None else output.label_tcam
+    if tcam.shape[1] < wanted:
+        raise InputError("labels.background is true, but the model's TCAM has no column for background")
+    curves, scores, attention = (
+        values.double().cpu().numpy()
+        for values in (tcam[part, :wanted], output.video_scores[row, :wanted], output.attention[part])
+    )
+    return VideoMap(name, curves, scores, attention, output.weight)
 
 
 def write_generation(path: Path, generation: Generation, videos: Videos, *, background: bool) -> None:

@@ -84,7 +84,9 @@ def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Reci
 def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
     options = model_options(recipe)
     torch.manual_seed(recipe.seed)
-    model = build(recipe.model, len(store.classes), store.dimensions, **options).to(device)
+    model = build(
+        recipe.model, len(store.classes), store.dimensions, stream_weights=recipe.stream_weights, **options
+    ).to(device)
     asked = recipe.optimizer
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[asked.name]
     optimizer = kind(
@@ -153,6 +155,8 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
         model_options(recipe),
         recipe.test.proposer,
         recipe.test.offset_snippets,
+        recipe.stream_weights,
+        recipe.test.segments,
     )
     localizer = Localizer(model.eval(), card)
     localizer.save(run.path)

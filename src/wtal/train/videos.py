@@ -1,14 +1,17 @@
 """The videos of one split as batches for a model; features stay on disk until a batch needs them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from wtal.data.sampling import perturbed
 from wtal.data.store import Store
 from wtal.models.protocol import Batch
+from wtal.train.config import Sampling
 
 
 class Videos:
@@ -26,9 +29,31 @@ class Videos:
         """Where each video's snippets begin if all are laid behind each other, and the end of the last."""
         return tuple(np.cumsum([0, *(self.store.length(name) for name in self.names)]).tolist())
 
-    def batch(self, numbers: Sequence[int], *, tagged: bool = True, seeds: Sequence[int] | None = None) -> Batch:
-        """These videos, with their tags unless told otherwise."""
+    def sampled(self, numbers: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Int[np.ndarray, " t"]]:
+        """Which of all snippets, laid behind each other, a training step sees of these videos."""
+        chosen = []
+        for number, seed in zip(numbers, seeds, strict=True):
+            start, end = self.offsets[number : number + 2]
+            wanted = sampling.segments
+            if wanted is None or (end - start <= wanted and not sampling.repeat):
+                chosen.append(np.arange(start, end))
+            else:
+                chosen.append(start + perturbed(end - start, wanted, np.random.default_rng(seed)))
+        return chosen
+
+    def batch(
+        self,
+        numbers: Sequence[int],
+        *,
+        tagged: bool = True,
+        seeds: Sequence[int] | None = None,
+        snippets: Sequence[Int[np.ndarray, " t"]] | None = None,
+    ) -> Batch:
+        """These videos, whole or these `snippets` of theirs, with their tags unless told otherwise."""
         parts = [self.store.features(self.names[number]) for number in numbers]
+        if snippets is not None:
+            starts = [self.offsets[number] for number in numbers]
+            parts = [part[rows - start] for part, rows, start in zip(parts, snippets, starts, strict=True)]
         lengths = tuple(len(part) for part in parts)
         features = torch.empty(sum(lengths), self.store.dimensions)
         np.concatenate(parts, out=features.numpy(), casting="same_kind")
@@ -36,15 +61,21 @@ class Videos:
         batch = Batch(features, lengths, labels, None if seeds is None else tuple(seeds))
         return batch if self.device.type == "cpu" else batch.to(self.device)
 
-    def batches(self, size: int, *, tagged: bool = True) -> Iterator[Batch]:
-        """All videos in order, `size` at a time."""
-        for numbers in self.in_order(size):
-            yield self.batch(numbers, tagged=tagged)
-
     def in_order(self, size: int) -> Iterator[list[int]]:
         """The videos' numbers, `size` at a time."""
         for start in range(0, len(self), size):
             yield list(range(start, min(start + size, len(self))))
+
+
+@dataclass(frozen=True)
+class Batches:
+    """All videos with their tags in order, `size` at a time, as often as one goes through them."""
+
+    videos: Videos
+    size: int
+
+    def __iter__(self) -> Iterator[Batch]:
+        return (self.videos.batch(numbers) for numbers in self.videos.in_order(self.size))
 
 
 def video_seeds(seed: int, epoch: int, numbers: Sequence[int]) -> list[int]:

@@ -1,0 +1,100 @@
+"""FAC-Net (Huang et al., ICCV 2021): foreground and action attention made consistent.
+
+One head of cosines reads the embedded snippets: with a prototype per class and background, and with one of foreground.
+Softmax over time turns each row of cosines into attention, at several temperatures. Features pooled by a class's
+attention must look like foreground (`classwise`), features pooled by the foreground's must look like the class
+(`agnostic`), and the class logits under their own attention are multiple-instance learning (`mil`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import pad, relu, softmax
+
+from wtal.errors import InputError
+from wtal.losses import normalised_cross_entropy
+from wtal.models.packed import Snippets, dropout, softmax_over_time
+from wtal.models.propagation import EPS, root, unit
+from wtal.models.protocol import Batch, Model, Output, Supervised
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """Video logits of the three branches."""
+
+    classwise: Float[Tensor, "b c"]
+    agnostic: Float[Tensor, "b c"]
+    mil: Float[Tensor, "b c"]
+
+
+class FACNet(Model):
+    """FAC-Net on one stream, with the settings of its THUMOS14 code as defaults."""
+
+    def __init__(
+        self,
+        n_classes: int,
+        d: int,
+        *,
+        hidden: int | None = None,
+        dropout: float = 0.5,
+        scale: float = 5.0,
+        video_factor: float = 2.0,
+        temperatures: Sequence[float] = (1.0, 2.0, 5.0),
+        classwise_weight: float = 1.0,
+        agnostic_weight: float = 0.1,
+        mil_weight: float = 0.1,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        if not 0 <= dropout < 1:
+            raise InputError(f"dropout must be in [0, 1), got {dropout}")
+        if not temperatures:
+            raise InputError("temperatures must name at least one")
+        self.dropout, self.scale, self.video_factor, self.temperatures = dropout, scale, video_factor, temperatures
+        self.weights = {"classwise": classwise_weight, "agnostic": agnostic_weight, "mil": mil_weight}
+        hidden = hidden or d
+        self.first, self.second = nn.Linear(d, d), nn.Linear(d, hidden)
+        self.prototypes = nn.Parameter(torch.empty(n_classes + 1, hidden))  # the last is background
+        for weight in (self.first.weight, self.second.weight, self.prototypes):
+            nn.init.xavier_uniform_(weight, generator=generator)
+        nn.init.zeros_(self.first.bias)
+        nn.init.zeros_(self.second.bias)
+        self.foreground = nn.Parameter(-self.prototypes[-1:].detach().clone())
+
+    def forward(self, batch: Batch) -> Output:
+        """Snippet logits of the classes and background; video scores are those of foreground attention."""
+        probability = self.dropout if self.training else 0.0
+        first = dropout(relu(self.first(batch.features)), probability, batch)
+        x = Snippets(replace(batch, features=first), self.second, dropout=probability)
+        prototypes = unit(torch.cat([self.prototypes, self.foreground]))
+        p = len(prototypes)
+        logits = self.scale * x.dots(prototypes) / (root(x.squared_norms()) + EPS)[:, None]
+        attentions = [softmax_over_time(t * logits, batch.lengths) for t in self.temperatures]
+        # cosines of what each attention pools (rows: classes, background, foreground) with each prototype (columns)
+        pooled = unit(x.pool(torch.cat(attentions, dim=1))) @ prototypes.t()
+        video = self.video_factor * self.scale * pooled.view(len(pooled), -1, p, p).mean(dim=1)
+        own = torch.stack(attentions).mean(dim=0)[:, :-1] * logits[:, :-1]
+        sums = torch.stack([part.sum(dim=0) for part in torch.split(own, list(batch.lengths))])
+        frames = logits[:, :-1]
+        return Output(
+            tcam=softmax(frames.detach(), dim=1),
+            attention=torch.sigmoid(logits[:, -1].detach()),
+            video_scores=softmax(video[:, -1, :-1].detach(), dim=1),
+            supervised=(Supervised(frames),),
+            inner=Inner(classwise=video[:, :-1, -1], agnostic=video[:, -1, :-1], mil=self.video_factor * sums),
+        )
+
+    def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
+        """`classwise`, `agnostic` and `mil`; only the last knows that every video has background."""
+        inner: Inner = output.inner
+        tags = batch.tags()
+        action, with_background = pad(tags, (0, 1), value=0.0), pad(tags, (0, 1), value=1.0)
+        values = {
+            "classwise": normalised_cross_entropy(inner.classwise, action),
+            "agnostic": normalised_cross_entropy(inner.agnostic, action),
+            "mil": normalised_cross_entropy(inner.mil, with_background),
+        }
+        return {name: self.weights[name] * value.sum() for name, value in values.items()}

@@ -1,0 +1,47 @@
+"""The layers that several models share."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from wtal.errors import InputError
+from wtal.models.packed import dropout
+from wtal.models.protocol import Batch
+
+Reduction = Literal["mean", "sum"]
+
+
+class Embedding(nn.Module):
+    """dropout(relu(linear(features))) of each snippet; with `hidden` 0 the features themselves."""
+
+    def __init__(self, d: int, hidden: int, probability: float) -> None:
+        super().__init__()
+        if not 0 <= probability < 1:
+            raise InputError(f"dropout must be in [0, 1), got {probability}")
+        self.linear = nn.Linear(d, hidden) if hidden else None
+        self.width, self.probability = hidden or d, probability
+
+    def forward(self, batch: Batch) -> Float[Tensor, "n d"]:
+        """The batch's embedded snippets."""
+        x = batch.features if self.linear is None else relu(self.linear(batch.features))
+        return dropout(x, self.probability if self.training else 0.0, batch)
+
+
+class Attention(nn.Module):
+    """How much each snippet matters, whatever its class: d → hidden → 1 with a sigmoid (STPN)."""
+
+    def __init__(self, d: int, hidden: int = 256) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+
+    def forward(self, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+        """Between 0 and 1 for each snippet."""
+        return torch.sigmoid(self.layers(x)[:, 0])
+
+
+def over_classes(values: Float[Tensor, "b c"], reduction: Reduction) -> Float[Tensor, " b"]:
+    """Each video's mean or sum over classes. A mean weakens what one class can teach as their number grows."""
+    return values.mean(dim=1) if reduction == "mean" else values.sum(dim=1)

@@ -1,0 +1,93 @@
+"""Streams: one model for RGB and one for flow, which learn apart and are heard together."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from wtal.errors import InputError
+from wtal.models.protocol import Batch, Model, Output
+
+
+class Streams(Model):
+    """Equal models side by side, each for its own equal part of a snippet's features.
+
+    `make(d)` makes the model of one part. `weights` are those of the parts' instances when they are pooled (RGB counts
+    a tenth in FAC-Net). Each part learns as if it were alone, from the pseudo labels too.
+    """
+
+    def __init__(self, d: int, weights: Sequence[float], make: Callable[[int], Model]) -> None:
+        super().__init__()
+        if d % len(weights):
+            raise InputError(f"{len(weights)} streams need features of as many equal parts, got {d} dimensions")
+        if not all(weight > 0 for weight in weights):
+            raise InputError(f"stream_weights must be above 0, got {list(weights)}")
+        self.width, self.weights = d // len(weights), tuple(weights)
+        self.parts = nn.ModuleList(make(self.width) for _ in weights)
+
+    def forward(self, batch: Batch) -> Output:
+        """Each stream's output, and their weighted mean."""
+        outputs = [
+            replace(part(self._narrowed(batch, i)), weight=weight)
+            for i, (part, weight) in enumerate(zip(self.parts, self.weights, strict=True))
+        ]
+        shares = [weight / sum(self.weights) for weight in self.weights]
+
+        def mean(values: Iterable[Tensor]) -> Tensor:
+            return torch.stack([share * value for share, value in zip(shares, values, strict=True)]).sum(dim=0)
+
+        return Output(
+            tcam=mean(one.tcam for one in outputs),
+            attention=mean(one.attention for one in outputs),
+            video_scores=mean(one.video_scores for one in outputs),
+            supervised=tuple(one for output in outputs for one in output.supervised),
+            streams=tuple(outputs),
+        )
+
+    def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:
+        """The streams' losses, those of one name added up."""
+        total: dict[str, Tensor] = {}
+        for i, part in enumerate(self._models()):
+            for name, loss in part.losses(output.streams[i], self._narrowed(batch, i), epoch).items():
+                total[name] = total[name] + loss if name in total else loss
+        return total
+
+    def end_step(self, output: Output, batch: Batch, epoch: int) -> None:
+        """Pass it on."""
+        for i, part in enumerate(self._models()):
+            part.end_step(output.streams[i], self._narrowed(batch, i), epoch)
+
+    def end_epoch(self, epoch: int, batches: Iterable[Batch]) -> None:
+        """Pass it on."""
+        for i, part in enumerate(self._models()):
+            part.end_epoch(epoch, _Narrowed(self, batches, i))
+
+    def targets_changed(self) -> None:
+        """Pass it on."""
+        for part in self._models():
+            part.targets_changed()
+
+    def _models(self) -> Iterator[Model]:
+        for part in self.parts:
+            assert isinstance(part, Model)
+            yield part
+
+    def _narrowed(self, batch: Batch, i: int) -> Batch:
+        """The batch as stream `i` sees it; what is random in it differs from the other streams."""
+        features = batch.features[:, i * self.width : (i + 1) * self.width].contiguous()
+        seeds = None if batch.seeds is None else tuple(seed + i for seed in batch.seeds)
+        return Batch(features, batch.lengths, batch.labels, seeds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Narrowed:
+    """Batches of one stream, made when they are asked for."""
+
+    streams: Streams
+    batches: Iterable[Batch]
+    i: int
+
+    def __iter__(self) -> Iterator[Batch]:
+        return (self.streams._narrowed(batch, self.i) for batch in self.batches)
