@@ -9,6 +9,7 @@ from hypothesis import given
 
 from strategies import tcams
 from wtal.errors import InputError
+from wtal.formats.tcam import VideoMap
 from wtal.propose import PAPER, PRESETS, RELEASED, Proposer
 
 
@@ -81,3 +82,38 @@ def test_the_best_class_is_kept_only_when_asked():
 def test_a_score_that_is_not_finite_is_refused():
     with pytest.raises(InputError, match="nan"):
         PAPER(np.zeros((3, 1)), np.array([np.nan]))
+
+
+def test_attention_thresholds_add_runs_of_the_attention_scored_by_the_activations():
+    tcam = np.array([[0.0], [0.0], [0.5], [0.5], [0.0], [0.0]])
+    attention = np.array([0.0, 0.9, 0.9, 0.9, 0.9, 0.0])
+    both = Proposer(thresholds=(0.1,), attention_thresholds=(0.5,), combine="nms", overlap_threshold=0.9)
+    found = both(tcam, np.ones(1), attention=attention).instances
+    assert found.segments.tolist() == [[2.0, 4.0], [1.0, 5.0]]
+    assert found.scores.tolist() == pytest.approx([0.5, 0.25])
+    with pytest.raises(InputError, match="attention"):
+        both(tcam, np.ones(1))
+
+
+def streams():
+    """Two streams that see one action a little apart, and the second a further one."""
+    first, second = np.zeros((2, 20, 1))
+    first[4:8], second[5:9], second[14:18] = 1.0, 1.0, 0.6
+    return [VideoMap("v", first, np.ones(1), weight=0.1), VideoMap("v", second, np.ones(1))]
+
+
+def test_streams_are_pooled_before_or_after_they_are_combined():
+    nms = Proposer(thresholds=(0.5,), combine="nms", overlap_threshold=0.2)
+    assert nms.of_maps(streams()).instances.segments.tolist() == [[5.0, 9.0], [14.0, 18.0]]
+    after = replace(nms, pool_threshold=0.9).of_maps(streams()).instances
+    assert after.segments.tolist() == [[5.0, 9.0], [14.0, 18.0], [4.0, 8.0]]
+    assert after.scores.tolist() == pytest.approx([1.0, 0.6, 0.1])
+    together = Proposer(thresholds=(0.5,), temperature=1e6).of_maps(streams()).instances
+    np.testing.assert_allclose(together.segments, [[14.0, 18.0], [4.5, 8.5]], atol=1e-4)
+
+
+def test_one_stream_is_the_same_as_a_map_by_itself():
+    one = streams()[1]
+    alone, pooled = PAPER(one.tcam, one.video_scores), replace(PAPER, pool_threshold=0.5).of_maps([one])
+    assert alone.instances.segments.tolist() == pooled.instances.segments.tolist()
+    assert alone.instances.scores.tolist() == pooled.instances.scores.tolist()

@@ -12,7 +12,7 @@ import pytest
 from wtal.data.convert import convert
 from wtal.data.store import Store
 from wtal.data.storyboard import random_annotations
-from wtal.data.synthetic import synthetic_source
+from wtal.data.synthetic import Difficulty, synthetic_source
 
 RECIPE = """
 model: rskp
@@ -82,3 +82,16 @@ def start() -> Callable[..., "subprocess.Popen[str]"]:
 def wtal(start: Callable[..., "subprocess.Popen[str]"]) -> Callable[..., "subprocess.Popen[str]"]:
     """Start `wtal` with these arguments."""
     return lambda *arguments: start("-c", "from wtal.cli import main; main()", *arguments)
+
+
+@pytest.fixture(scope="session")
+def larger_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Enough videos for what is learned from their tags to show on others."""
+    rng = np.random.default_rng(3)
+    made = random_annotations(rng, n_train=48, n_test=16, n_classes=3, duration_s=40.0)
+    path = tmp_path_factory.mktemp("larger") / "store"
+    convert(
+        synthetic_source(made, rng, n_dims=32, difficulty=Difficulty(plateau=0.8, context=0.3, scene=0.3, noise=0.6)),
+        path,
+    )
+    return Store.open(path)

@@ -23,9 +23,9 @@ from wtal.models.protocol import Batch
 from wtal.propose import Proposer
 from wtal.pseudo.delta import Stage
 from wtal.train import Recipe, read_recipe, train
-from wtal.train.config import LabelSettings
+from wtal.train.config import LabelSettings, Optimizer, Sampling
 from wtal.train.relabel import relabel
-from wtal.train.videos import Videos
+from wtal.train.videos import Videos, video_seeds
 
 
 def metrics(run: Path) -> list[dict[str, float]]:
@@ -237,3 +237,55 @@ def test_without_torch_the_error_names_the_extra(
     _, said = process.communicate()
     assert process.returncode == 2
     assert "pip install 'wtal[train]'" in said
+
+
+def test_a_step_sees_the_sampled_snippets_and_their_labels(store: Store) -> None:
+    videos = Videos(store, "train", torch.device("cpu"))
+    lengths = np.diff(videos.offsets)
+    seeds = video_seeds(0, 3, range(len(videos)))
+    n = int(np.median(lengths))
+    for sampling in (Sampling(n), Sampling(n, repeat=False), Sampling()):
+        rows = videos.sampled(range(len(videos)), seeds, sampling)
+        for number, part in enumerate(rows):
+            whole = sampling.segments is None or (lengths[number] <= n and not sampling.repeat)
+            assert len(part) == (lengths[number] if whole else n)
+            assert (np.diff(part) >= 0).all()
+            assert videos.offsets[number] <= part[0] <= part[-1] < videos.offsets[number + 1]
+        batch = videos.batch(range(len(videos)), snippets=rows)
+        everything = torch.from_numpy(np.concatenate([store.features(name) for name in videos.names]))
+        torch.testing.assert_close(batch.features, everything[np.concatenate(rows)])
+    again, other = (videos.sampled([1], video_seeds(0, epoch, [1]), Sampling(5))[0] for epoch in (3, 4))
+    assert (again == videos.sampled([0, 1], seeds[:2], Sampling(5))[1]).all()  # whatever step it falls to
+    assert (again != other).any()
+
+
+def test_losses_are_logged_per_video_and_a_mean_only_shrinks_the_step(store: Store, tmp_path: Path) -> None:
+    """With a momentum of 0 and a large ε Adam's step is in proportion to the gradient."""
+    optimizer = Optimizer(betas=(0.0, 0.0), eps=1e6, weight_decay=0.0)
+    base = Recipe("stpn", 1, ((1, 1e3),), optimizer=optimizer, batch_videos=13)
+    before = build_state(store, base)
+    weights = {}
+    for reduction in ("sum", "mean"):
+        run = train(replace(base, reduction=reduction), store, tmp_path / reduction, threads=1)
+        weights[reduction] = Localizer.load(run.path).model.state_dict()["classifier.weight"] - before
+    torch.testing.assert_close(weights["sum"], 13 * weights["mean"], rtol=1e-2, atol=1e-8)
+    assert metrics(tmp_path / "sum")[0]["loss"] == metrics(tmp_path / "mean")[0]["loss"]
+
+
+def build_state(store: Store, recipe: Recipe) -> torch.Tensor:
+    torch.manual_seed(recipe.seed)
+    return build(recipe.model, len(store.classes), store.dimensions).state_dict()["classifier.weight"].clone()
+
+
+def test_a_sampled_map_lies_on_the_videos_own_snippets(whole_run: Path, store: Store) -> None:
+    localizer = Localizer.load(whole_run)
+    name = store.names("test")[0]
+    features = store.features(name)
+    whole = localizer.map(name, features)
+    few = replace(localizer, card=replace(localizer.card, segments=len(features) // 2)).map(name, features)
+    assert few.tcam.shape == whole.tcam.shape
+    assert few.attention is not None
+    assert few.attention.shape == (len(features),)
+    assert not np.allclose(few.tcam, whole.tcam)
+    same = replace(localizer, card=replace(localizer.card, segments=len(features))).map(name, features)
+    np.testing.assert_array_equal(same.tcam, whole.tcam)

@@ -29,7 +29,7 @@ class Videos:
         """Where each video's snippets begin if all are laid behind each other, and the end of the last."""
         return tuple(np.cumsum([0, *(self.store.length(name) for name in self.names)]).tolist())
 
-    def sampled(self, numbers: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Int[np.ndarray, " t"]]:
+    def sampled(self, numbers: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Int[np.ndarray, " _"]]:
         """Which of all snippets, laid behind each other, a training step sees of these videos."""
         chosen = []
         for number, seed in zip(numbers, seeds, strict=True):
@@ -47,7 +47,7 @@ class Videos:
         *,
         tagged: bool = True,
         seeds: Sequence[int] | None = None,
-        snippets: Sequence[Int[np.ndarray, " t"]] | None = None,
+        snippets: Sequence[Int[np.ndarray, " _"]] | None = None,
     ) -> Batch:
         """These videos, whole or these `snippets` of theirs, with their tags unless told otherwise."""
         parts = [self.store.features(self.names[number]) for number in numbers]

@@ -1,0 +1,103 @@
+"""Every model learns from tags on generated videos, with pseudo labels too, and resumes to the same bits."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from wtal.data.store import Store
+from wtal.localize import Localizer
+from wtal.train import Recipe, train
+from wtal.train.loop import Interrupted, Status
+from wtal.typed import parse
+
+LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+RECIPES = {
+    "rskp": """
+        model: rskp
+        model_options: {dropout: 0.2, warmup_epoch: 3}
+        learning_rate: [[14, 5e-3]]
+    """,
+    "facnet": """
+        model: facnet
+        model_options: {dropout: 0.2}
+        stream_weights: [0.5, 1.0]
+        learning_rate: [[14, 5e-3]]
+        test: {proposer: {pool_threshold: 0.9}}
+    """,
+    "wum": """
+        model: wum
+        model_options: {hidden: 32, margin: 10.0, dropout: 0.3, class_reduction: sum}
+        sampling: {segments: 60}
+        reduction: mean
+        learning_rate: [[14, 5e-3]]
+        test: {segments: 60, proposer: {attention_thresholds: [0.3, 0.5], upsample: 4}}
+    """,
+    "stpn": """
+        model: stpn
+        model_options: {hidden: 32, dropout: 0.2, class_reduction: sum}
+        sampling: {segments: 30, repeat: false}
+        learning_rate: [[14, 5e-3]]
+    """,
+    "bm": """
+        model: bm
+        model_options: {background_weight: 0.5, cluster_weight: 0.1}
+        stream_weights: [1.0, 1.0]
+        learning_rate: [[14, 1e-2]]
+    """,
+}
+
+
+def recipe(name: str, *, epochs: int = 14, labels: tuple[int, ...] = (), rate: float | None = None) -> Recipe:
+    """The model's recipe, with pseudo labels that are renewed at these epochs."""
+    given = yaml.safe_load(RECIPES[name])
+    common = {"relative": True, "thresholds": LEVELS, "class_threshold": 0.2, "keep_best_class": True}
+    own = given.setdefault("test", {}).get("proposer", {})
+    given["test"] |= {"proposer": common | own, "protocols": ["thumos14"]}
+    if labels:
+        proposer = common | {key: value for key, value in own.items() if key != "pool_threshold"}
+        given["labels"] = {"stages": [{"from_epoch": e} for e in labels], "rows": "mean", "proposer": proposer}
+    if rate is not None:
+        given["learning_rate"] = [[epochs, rate]]
+    return parse(Recipe, {"epochs": epochs, "batch_videos": 6, **given})
+
+
+def metrics(run: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines() if "event" not in line]
+
+
+def average(run: Path) -> float:
+    return float(json.loads((run / "evaluation.json").read_text())["thumos14"]["average"]["0.1:0.7"])
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_every_model_learns_to_localize_from_tags(name: str, larger_store: Store, tmp_path: Path) -> None:
+    learned = train(recipe(name), larger_store, tmp_path / "run", threads=1).path
+    nothing = train(recipe(name, epochs=1, rate=0.0), larger_store, tmp_path / "nothing", threads=1).path
+    assert metrics(learned)[-1]["loss"] < 0.7 * metrics(learned)[0]["loss"]
+    assert average(learned) > 25
+    assert average(learned) > 2 * average(nothing)
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_every_model_takes_pseudo_labels_and_resumes_to_the_same_bits(name: str, store: Store, tmp_path: Path) -> None:
+    asked = recipe(name, epochs=5, labels=(2, 4))
+    whole = train(asked, store, tmp_path / "whole", threads=1).path
+
+    def stop(status: Status) -> None:
+        if (status.phase, status.epoch, status.completed) == ("training", 3, 2):
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        train(asked, store, tmp_path / "parts", threads=1, watch=stop)
+    parts = train(asked, store, tmp_path / "parts", resume=True).path
+    for file in ("model/model.safetensors", "model/model.json", "predictions.json", "evaluation.json"):
+        assert (parts / file).read_bytes() == (whole / file).read_bytes(), file
+    assert ["pseudo" in line for line in metrics(whole)] == [False, False, True, True, True]
+    assert all(line["pseudo"] != 0 for line in metrics(whole)[2:])
+    video = store.names("test")[0]
+    maps = Localizer.load(whole).maps(video, store.features(video))
+    assert [one.weight for one in maps] == list(asked.stream_weights)
+    assert all(one.tcam.shape == (store.length(video), 3) for one in maps)
