@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from wtal.data import Store, VideoRecord, new_store
 from wtal.data.check import check_store
+from wtal.data.convert import convert
 from wtal.data.store import is_store
+from wtal.data.storyboard import random_annotations
+from wtal.data.synthetic import synthetic_source
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
 
@@ -190,3 +193,27 @@ def test_the_doctor_notices_a_flipped_bit(tmp_path: Path) -> None:
     (store.path / "features.npy").write_bytes(data)
     said = [str(finding) for finding in check_store(Store.open(store.path)) if finding.severity == "error"]
     assert any("is not what was written" in text for text in said)
+
+
+def test_folds_divide_the_training_videos_and_hide_the_test_videos(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    made = random_annotations(rng, n_train=12, n_test=3, n_classes=3, two_tags=0.0)
+    convert(synthetic_source(made, rng, n_dims=4), tmp_path / "s")
+    store = Store.open(tmp_path / "s")
+    folds = [store.fold(number, 4) for number in (1, 2, 3, 4)]
+    held_out = [set(fold.names("test")) for fold in folds]
+    assert set.union(*held_out) == set(store.names("train"))
+    assert sum(map(len, held_out)) == 12
+    for fold, tested in zip(folds, held_out, strict=True):
+        assert set(fold.names("train")) == set(store.names("train")) - tested
+        assert fold.names("unused") == store.names("test")
+        assert sorted(tag for name in tested for tag in fold.records[name].tags) == list(store.classes)
+        truth = fold.truth()
+        assert {name for name, video in truth.videos.items() if video.subset == "test"} == tested
+        assert (fold.features("train_00003") == store.features("train_00003")).all()
+    assert len({fold.fingerprint for fold in (store, *folds)}) == 5
+    for number, of in ((0, 4), (5, 4), (1, 1)):
+        with pytest.raises(InputError, match="such as 1/4"):
+            store.fold(number, of)
+    with pytest.raises(InputError, match="too few for 99 parts"):
+        store.fold(50, 99)

@@ -181,6 +181,14 @@ def test_train_on_the_command_line(
     main(["train", str(recipe), "--data", str(store.path), "--seed", "3", "--threads", "1"])
     assert "thumos14-wtalc" in capsys.readouterr().out
     assert (tmp_path / "runs" / "tiny-seed3" / "model" / "model.safetensors").exists()
+    main(["train", str(recipe), "--data", str(store.path), "--fold", "2/3", "--threads", "1"])
+    predicted = json.loads((tmp_path / "runs" / "tiny-fold2of3-seed0" / "predictions.json").read_text())["results"]
+    assert len(predicted) == 4
+    assert set(predicted) < set(store.names("train"))
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["train", str(recipe), "--data", str(store.path), "--fold", "half"])
+    assert "--fold is a part and their number, such as 1/4" in capsys.readouterr().err
     (tmp_path / "tree" / "features" / "train").mkdir(parents=True)
     for data, message in (("none", "does not exist"), ("tree", "wtal data convert tree --layout cola -o tree-store")):
         with pytest.raises(SystemExit):

@@ -30,6 +30,7 @@ def main(arguments: Sequence[str]) -> None:
         resume: bool = False,
         threads: int | None = None,
         checkpoint_every_s: float = 300.0,
+        fold: str | None = None,
     ) -> None:
         """Train on videos that carry tags only, then localize and score the test videos.
 
@@ -45,8 +46,10 @@ def main(arguments: Sequence[str]) -> None:
             resume: Go on with the run in that folder, to the same result as if it had never stopped.
             threads: Threads of the processor to use; by default all. On a machine with other work, fewer are faster.
             checkpoint_every_s: Seconds between checkpoints; a kill costs at most so much work.
+            fold: Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose
+                settings without a look at the test videos.
         """
-        _train(recipe, data, run, seed, device, resume, threads, checkpoint_every_s, arguments)
+        _train(recipe, data, run, seed, device, resume, threads, checkpoint_every_s, fold, arguments)
 
     tyro.cli(train, prog="wtal train", args=list(arguments))
 
@@ -60,6 +63,7 @@ def _train(
     resume: bool,
     threads: int | None,
     checkpoint_every_s: float,
+    fold: str | None,
     arguments: Sequence[str],
 ) -> None:
     from rich.console import Console
@@ -68,8 +72,10 @@ def _train(
     from wtal.train import read_recipe, train
 
     recipe = read_recipe(recipe_path)
-    store = _open(data)
-    begun = folder or Path("runs") / f"{recipe_path.stem}-seed{recipe.seed if seed is None else seed}"
+    store, suffix = _open(data), ""
+    if fold is not None:
+        store, suffix = store.fold(*_fold(fold)), f"-fold{fold.replace('/', 'of')}"
+    begun = folder or Path("runs") / f"{recipe_path.stem}{suffix}-seed{recipe.seed if seed is None else seed}"
     console = Console(stderr=True)
     try:
         with data_warnings_on_stderr(), _progress(console, recipe.epochs) as watch:
@@ -95,6 +101,13 @@ def _train(
         sys.exit(130)
     if _leads():
         _print_result(run)
+
+
+def _fold(text: str) -> tuple[int, int]:
+    number, slash, of = text.partition("/")
+    if not slash or not number.isdigit() or not of.isdigit():
+        raise InputError(f"--fold is a part and their number, such as 1/4; got {text!r}")
+    return int(number), int(of)
 
 
 def _open(path: Path) -> "Store":

@@ -8,7 +8,7 @@ STORE/gt.json        the true instances where they are known (ActivityNet form);
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,24 @@ class Store:
                 out[row, column[tag]] = 1
         return out
 
+    def fold(self, number: int, of: int, *, split: str = "train") -> "Store":
+        """The same store with the split's videos divided anew: one of `of` parts, from 1 on, is there to test on.
+
+        The parts take turns through each class's videos, so that every class is in all of them if it can be. What was
+        the test split is set aside as "unused": settings are chosen without it.
+        """
+        if not 1 <= number <= of or of < 2:
+            raise InputError(f"a fold is one of 2 or more parts, such as 1/4; got {number}/{of}")
+        by_class = sorted(self.names(split), key=lambda name: self.records[name].tags)
+        held_out = set(by_class[number - 1 :: of])
+        if not held_out:
+            raise InputError(f"{self.path} has {len(by_class)} videos of split {split}, too few for {of} parts")
+        splits = dict.fromkeys(self.names(), "unused")
+        splits |= {name: "test" if name in held_out else "train" for name in by_class}
+        records = {name: replace(record, split=splits[name]) for name, record in self.records.items()}
+        videos = [{**video, "split": splits[video["name"]]} for video in self.index["videos"]]
+        return replace(self, records=records, index={**self.index, "videos": videos})
+
     @cached_property
     def fingerprint(self) -> str:
         """What two stores share only if they would train the same: features, lengths, splits, tags and classes."""
@@ -132,7 +150,12 @@ class Store:
         """The true instances, for evaluation and diagnosis only; their labels are the store's class numbers."""
         from wtal.data.truth import read_truth
 
-        return read_truth(self.path / "gt.json", self.classes)
+        truth = read_truth(self.path / "gt.json", self.classes)
+        videos = {  # a fold has its own splits
+            name: replace(video, subset=self.records[name].split) if name in self.records else video
+            for name, video in truth.videos.items()
+        }
+        return replace(truth, videos=videos)
 
     def _known(self, name: str) -> str:
         if name not in self.rows:
