@@ -52,6 +52,8 @@ class WUM(Model):
         class_reduction: Reduction = "mean",
     ) -> None:
         super().__init__()
+        if n_classes < 2:
+            raise InputError("WUM tells classes from each other and needs two at least; for one class use bm or stpn")
         if not 0 <= dropout < 1 or not 0 <= choice_dropout < 1:
             raise InputError(f"dropout and choice_dropout must be in [0, 1), got {dropout} and {choice_dropout}")
         self.dropout, self.choice_dropout, self.margin = dropout, choice_dropout, margin

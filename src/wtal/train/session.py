@@ -51,6 +51,7 @@ def session(
         raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
     run.refuse_other_work(recipe, store)
     videos = Videos(store, recipe.train_split, where)
+    _refuse_videos_without_tags(videos)
     _warn_of_classes_without_videos(videos)
     known = run.environment()
     # the order of sums depends on the number of threads, so a run keeps the one it began with
@@ -171,6 +172,14 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
     found = localizer.store(store, recipe.test_split, track=track)
     write_predictions(run.path / "predictions.json", found, store.classes)
     run.evaluate(found, store, recipe)
+
+
+def _refuse_videos_without_tags(videos: Videos) -> None:
+    if not videos.tags.any():
+        raise InputError(
+            f"none of the {len(videos)} training videos of {videos.store.path} carries a tag, and tags are all that is "
+            "learned from; tag them in the CSV or the annotations and convert again"
+        )
 
 
 def _warn_of_classes_without_videos(videos: Videos) -> None:

@@ -1,0 +1,154 @@
+"""ActivityNet1.3 at its full number of videos and classes, on generated features: does training collapse, and why?
+
+`python -m benchmarks.activitynet GT STORE RUNS [--epochs N] [--recipe NAME …]`. GT is the annotation file; the store is
+made at the first call (`--dims` numbers per snippet, float16). Each recipe is trained for as many epochs, and the table
+says what comes out: the largest memory in the first and in the last epoch; how well videos are classified, beside what
+one can who knows the generator; in how many videos and of how many classes nothing is found; and mAP as it is and as
+evaluators of the W-TALC kind give it, which is 0 as soon as one class has no prediction.
+
+The weights of a layer that is narrower than the published 2048 start larger by the root of that ratio, and Adam's
+steps do not grow with them: all learning rates are scaled by that root.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from rich.console import Console
+from rich.table import Table
+
+from wtal.data.convert import convert
+from wtal.data.store import Store
+from wtal.data.synthetic import World, synthetic_source
+from wtal.data.truth import read_with_findings
+from wtal.evaluate import classification_map, score
+from wtal.formats import read_predictions
+from wtal.localize import Localizer
+from wtal.train import Recipe, read_recipe, train
+
+SEED = 0
+PUBLISHED_DIMS = 2048
+RECIPES = Path(__file__).parents[1] / "recipes"
+COMPARED = ("thumos14-rskp", "activitynet13-rskp", "activitynet13-gaufuse")
+
+
+def generated(gt: Path, path: Path, dims: int, every: int) -> Store:
+    """The store of the annotated videos, or of every so many of them; it is made if it is not there."""
+    if not path.exists():
+        annotations, _ = read_with_findings(gt)
+        kept = dict(list(annotations.videos.items())[::every])
+        source = synthetic_source(replace(annotations, videos=kept), np.random.default_rng(SEED), n_dims=dims)
+        convert(source, path, dtype="float16")
+    return Store.open(path)
+
+
+def ceiling(store: Store) -> float:
+    """Video classification of one who knows the generator's directions: each class's best eighth of the snippets."""
+    world = World.create(np.random.default_rng(SEED), len(store.classes), store.dimensions)
+    scores = [best_eighth(world.evidence(np.array(store.features(name)))) for name in store.names("test")]
+    return classification_map(np.stack(scores), tags(store))
+
+
+def best_eighth(evidence: Float[np.ndarray, "t c"]) -> Float[np.ndarray, " c"]:
+    """Mean of the largest t // 8 values of each class."""
+    k = max(len(evidence) // 8, 1)
+    return np.sort(evidence, axis=0)[-k:].mean(axis=0)
+
+
+def tags(store: Store) -> Bool[np.ndarray, "v c"]:
+    """Which classes the test videos hold."""
+    return store.labels("test") > 0
+
+
+def scaled(recipe: Recipe, epochs: int, dims: int) -> Recipe:
+    """The recipe with its epochs scaled to so many, and its learning rate to this width."""
+    factor = epochs / recipe.epochs
+    # in a short run several stages fall into one epoch: the last of them stays
+    stages = {e: replace(s, from_epoch=e) for s in recipe.labels.stages for e in [round(factor * s.from_epoch)]}
+    options = dict(recipe.model_options)
+    options["warmup_epoch"] = round(factor * options["warmup_epoch"])
+    wider = (PUBLISHED_DIMS / dims) ** 0.5
+    rates = tuple((max(1, round(factor * until)), wider * rate) for until, rate in recipe.learning_rate)
+    return replace(
+        recipe,
+        epochs=epochs,
+        learning_rate=rates,
+        model_options=options,
+        labels=replace(recipe.labels, stages=tuple(stages.values())),
+        test=replace(recipe.test, protocols=("activitynet13",)),
+    )
+
+
+def measure(name: str, store: Store, folder: Path, epochs: int) -> list[str]:
+    """One row of the table: train, then look at what comes out."""
+    run = folder / name
+    memory: dict[int, float] = {}
+
+    def watch(status: Any) -> None:
+        memory[status.epoch] = max(memory.get(status.epoch, 0.0), anonymous_memory())
+
+    recipe = scaled(read_recipe(RECIPES / f"{name}.yaml"), epochs, store.dimensions)
+    train(recipe, store, run, resume=True, threads=1, watch=watch)
+    localizer = Localizer.load(run)
+    scores = np.stack([localizer.map(n, store.features(n)).video_scores for n in store.names("test")])
+    found = read_predictions(run / "predictions.json", store.classes)
+    empty = sum(not len(instances) for instances in found.values())
+    predicted = {label for instances in found.values() for label in instances.labels.tolist()}
+    held = set(np.flatnonzero(tags(store).any(axis=0)).tolist())
+    result = score(found, store.truth(), protocol="activitynet13", subset="test").average["0.5:0.95"]
+    seconds = [line["seconds"] for line in metrics(run) if "event" not in line]
+    return [
+        name,
+        f"{np.median(seconds):.0f} s",
+        f"{memory[min(memory)]:.0f} → {memory[max(memory)]:.0f} MB",
+        f"{classification_map(scores, tags(store)):.1f}",
+        f"{empty}",
+        f"{len(held - predicted)}",
+        f"{result:.1f}",
+        "0" if held - predicted else f"{result:.1f}",
+    ]
+
+
+def anonymous_memory() -> float:
+    """Megabytes of this process that are its own, without the pages of mapped files."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("RssAnon"))
+
+
+def metrics(run: Path) -> Iterator[dict[str, float]]:
+    """The lines that a run has logged."""
+    return (json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make the store, train each recipe on it and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.activitynet", description=__doc__)
+    parser.add_argument("gt", type=Path)
+    parser.add_argument("store", type=Path)
+    parser.add_argument("runs", type=Path)
+    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--dims", type=int, default=128)
+    parser.add_argument("--every", type=int, default=1, help="use every so many videos only, for a quick look")
+    parser.add_argument("--recipe", nargs="*", default=COMPARED)
+    given = parser.parse_args(arguments)
+    console = Console(width=160)
+    store = generated(given.gt, given.store, given.dims, given.every)
+    counts = {split: len(store.names(split)) for split in ("train", "test")}
+    console.print(f"{counts}, {len(store.classes)} classes, {len(store.matrix):,} snippets of {store.dimensions}")
+    console.print(f"video classification of one who knows the generator: {ceiling(store):.1f}")
+    table = Table(title=f"{given.epochs} epochs on generated features: these figures show a path, not a result")
+    headings = ["recipe", "epoch", "memory", "video mAP", "empty videos", "classes without", "AVG mAP"]
+    for heading in (*headings, "as W-TALC counts"):
+        table.add_column(heading, justify="left" if heading == "recipe" else "right")
+    for name in given.recipe:
+        table.add_row(*measure(name, store, given.runs, given.epochs))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
