@@ -33,10 +33,7 @@ def localize_maps(
     track: Callable[..., Iterable[VideoMap]] = iter,
 ) -> dict[str, Instances]:
     """Instances of each video in seconds, by name; `track` may wrap the loop in a progress bar."""
-    return {
-        video.name: timebase.instances_to_seconds(proposer(video.tcam, video.video_scores).instances)
-        for video in track(videos)
-    }
+    return {video.name: timebase.instances_to_seconds(proposer.of_maps([video]).instances) for video in track(videos)}
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Recipes: complete, checked, and the same after being written and read."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,31 @@ def test_the_named_recipes_are_what_their_names_say() -> None:
     assert [released.rate_at(epoch) for epoch in (79, 80, 244, 245, 349)] == [5e-5, 4e-5, 2.048e-5, 5.12e-7, 2.56e-7]
     assert read_recipe(RECIPES / "thumos14-gaufuse-paper.yaml").schedule == PAPER_SCHEDULE
     assert not read_recipe(RECIPES / "thumos14-rskp.yaml").labels.stages
+
+
+@pytest.mark.parametrize(
+    ("base", "ours"),
+    [
+        (f"{data}-{model}{short}", f"{data}-{model}-gaufuse{short}" if model != "rskp" else f"{data}-gaufuse")
+        for data, model, short in (
+            ("thumos14", "stpn", ""),
+            ("thumos14", "stpn", "-short"),
+            ("thumos14", "bm", ""),
+            ("thumos14", "wum", ""),
+            ("thumos14", "wum", "-short"),
+            ("thumos14", "facnet", ""),
+            ("activitynet13", "rskp", ""),
+        )
+    ],
+)
+def test_a_plug_in_recipe_is_its_base_with_the_same_budget_and_our_parts(base: str, ours: str) -> None:
+    alone, plugged = (read_recipe(RECIPES / f"{name}.yaml") for name in (base, ours))
+    assert replace(plugged, labels=alone.labels, test=alone.test) == alone
+    assert not alone.labels.stages
+    assert plugged.labels.stages[-1].from_epoch < plugged.epochs
+    assert alone.test.proposer.combine == "nms"
+    assert plugged.test.proposer.combine == "gaussian"
+    assert replace(plugged.test, proposer=alone.test.proposer) == alone.test
 
 
 def test_numbers_that_yaml_takes_for_text_are_numbers(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,13 +17,14 @@ from wtal.train.config import Sampling
 from wtal.train.loop import Status
 
 
-def own_memory_mb() -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon"))
+@pytest.fixture
+def benchmark(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    return importlib.import_module("benchmarks.activitynet")
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux how much memory there is")
-def test_memory_does_not_grow_with_the_videos_seen(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_videos_seen(tmp_path: Path, benchmark: ModuleType) -> None:
     """120 videos are 120 MB in memory if they stay there; a step needs 4 of them, 50 snippets each."""
     rng = np.random.default_rng(0)
     with new_store(tmp_path / "store", classes=("Run", "Jump"), dtype="float16") as writer:
@@ -32,7 +34,7 @@ def test_memory_does_not_grow_with_the_videos_seen(tmp_path: Path) -> None:
     seen: list[float] = []
 
     def watch(status: Status) -> None:
-        seen.append(own_memory_mb())
+        seen.append(benchmark.anonymous_memory())
 
     recipe = Recipe("stpn", 2, ((2, 1e-3),), batch_videos=4, sampling=Sampling(50))
     train(recipe, Store.open(tmp_path / "store"), tmp_path / "run", threads=1, watch=watch)
@@ -41,10 +43,8 @@ def test_memory_does_not_grow_with_the_videos_seen(tmp_path: Path) -> None:
 
 
 def test_the_activitynet_benchmark_on_a_few_videos(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], benchmark: ModuleType
 ) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
-    benchmark = importlib.import_module("benchmarks.activitynet")
     made = random_annotations(np.random.default_rng(0), n_train=24, n_test=8, n_classes=4, duration_s=30.0)
     write_annotations(tmp_path / "gt.json", made)
     where = [str(tmp_path / name) for name in ("gt.json", "store", "runs")]
