@@ -84,7 +84,7 @@ def scaled(recipe: Recipe, epochs: int, dims: int) -> Recipe:
     )
 
 
-def measure(name: str, store: Store, folder: Path, epochs: int) -> list[str]:
+def measure(name: str, store: Store, folder: Path, epochs: int, threads: int | None) -> list[str]:
     """One row of the table: train, then look at what comes out."""
     run = folder / name
     memory: dict[int, float] = {}
@@ -93,7 +93,7 @@ def measure(name: str, store: Store, folder: Path, epochs: int) -> list[str]:
         memory[status.epoch] = max(memory.get(status.epoch, 0.0), anonymous_memory())
 
     recipe = scaled(read_recipe(RECIPES / f"{name}.yaml"), epochs, store.dimensions)
-    train(recipe, store, run, resume=True, threads=1, watch=watch)
+    train(recipe, store, run, resume=True, threads=threads, watch=watch)
     localizer = Localizer.load(run)
     scores = np.stack([localizer.map(n, store.features(n)).video_scores for n in store.names("test")])
     found = read_predictions(run / "predictions.json", store.classes)
@@ -134,6 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--dims", type=int, default=128)
     parser.add_argument("--every", type=int, default=1, help="use every so many videos only, for a quick look")
+    parser.add_argument("--threads", type=int, help="of the processor; by default all")
     parser.add_argument("--recipe", nargs="*", default=COMPARED)
     given = parser.parse_args(arguments)
     console = Console(width=160)
@@ -146,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for heading in (*headings, "as W-TALC counts"):
         table.add_column(heading, justify="left" if heading == "recipe" else "right")
     for name in given.recipe:
-        table.add_row(*measure(name, store, given.runs, given.epochs))
+        table.add_row(*measure(name, store, given.runs, given.epochs, given.threads))
     console.print(table)
 
 

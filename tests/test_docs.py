@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from wtal.data.synthetic import Difficulty, synthetic_source
 from wtal.data.truth import write_truth
 from wtal.data.writer import new_store
 from wtal.errors import InputError
+from wtal.formats import write_annotations
 from wtal.train import Recipe, train
 from wtal.typed import parse
 
@@ -96,6 +98,28 @@ def test_ones_own_data_from_features_to_scores(here, capsys):
     assert "thumos14" in capsys.readouterr().out
     run_commands(evaluate.replace("--protocol thumos14", "--json --protocol thumos14"))
     assert json.loads(capsys.readouterr().out)["average"]["0.1:0.7"] > 40
+
+
+def test_activitynet_from_the_downloads_to_a_score(here, capsys):
+    rng = np.random.default_rng(0)
+    made = random_annotations(rng, n_train=8, n_test=4, n_classes=3, duration_s=60.0, two_tags=0.0)
+    official = {"train": "training", "test": "validation"}
+    videos = {name: replace(video, subset=official[video.subset]) for name, video in made.videos.items()}
+    source = synthetic_source(replace(made, videos=videos), rng, n_dims=16, difficulty=EASY)
+    write_annotations(here / "activity_net.v1-3.min.json", replace(made, videos=videos))
+    (here / "features").mkdir()
+    for name in list(videos)[1:]:  # the first has no features
+        np.save(here / "features" / f"v_{name}.npy", np.concatenate(list(source.load(name).values()), axis=1))
+    (here / "recipes").symlink_to(PAGES.parents[1] / "recipes")
+    for block in blocks("activitynet.md", "sh"):
+        run_commands(block)
+    said = capsys.readouterr().out
+    assert "1 of 8 train videos have no features: train_00000" in said
+    assert "activitynet13" in said
+    for name in ("rskp", "gaufuse"):
+        scores = json.loads(Path(f"runs/activitynet13-{name}-seed0/evaluation.json").read_text())["activitynet13"]
+        assert scores["n_videos"] == 4
+    assert all(json.loads(Path("runs/activitynet13-rskp-seed0/predictions.json").read_text())["results"].values())
 
 
 def one_class_store(path, *, background_only):

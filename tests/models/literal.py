@@ -91,7 +91,7 @@ def stpn(model: STPN, features: Tensor, tags: Tensor) -> Literal:
 def bm(model: BM, features: Tensor, tags: Tensor) -> Literal:
     x, attention = embedded(model, features)
     t = len(x)
-    foreground = (attention[:, None] * x).sum(dim=0) / (attention.sum() + 1e-6)
+    foreground = (attention[:, None] * x).sum(dim=0) / (attention.sum() + model.foreground_slack + 1e-6)
     background = ((1 - attention)[:, None] * x).sum(dim=0) / ((1 - attention).sum() + 1e-6)
     tcam = torch.softmax(model.classifier(x), dim=1).detach()
     smooth = torch.zeros_like(tcam)

@@ -48,7 +48,8 @@ def test_the_activitynet_benchmark_on_a_few_videos(
     made = random_annotations(np.random.default_rng(0), n_train=24, n_test=8, n_classes=4, duration_s=30.0)
     write_annotations(tmp_path / "gt.json", made)
     where = [str(tmp_path / name) for name in ("gt.json", "store", "runs")]
-    benchmark.main([*where, "--epochs", "4", "--dims", "16", "--recipe", "activitynet13-rskp", "activitynet13-gaufuse"])
+    options = ["--epochs", "4", "--dims", "16", "--threads", "1"]
+    benchmark.main([*where, *options, "--recipe", "activitynet13-rskp", "activitynet13-gaufuse"])
     said = capsys.readouterr().out
     assert "{'train': 24, 'test': 8}, 4 classes" in said
     assert "activitynet13-rskp" in said

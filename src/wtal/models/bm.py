@@ -34,7 +34,8 @@ class BM(Model):
     """BM; `hidden` is the width of an embedding in front, 0 for none.
 
     Its weights were never published in code. The defaults are those of the closest released form, stage 1 of DGAM,
-    which leaves the clustering out.
+    which leaves the clustering out. `foreground_slack` is added to the mass of attention that the foreground feature is
+    divided by: without it a mean does not care how small attention is, and the guide can shrink it to nothing.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class BM(Model):
         background_weight: float = 0.03,
         guide_weight: float = 0.1,
         cluster_weight: float = 0.0,
+        foreground_slack: float = 1.0,
         smoothing: float = 1.0,
     ) -> None:
         super().__init__()
@@ -59,6 +61,7 @@ class BM(Model):
         self.sides = nn.Linear(width, 2, bias=False)
         self.foreground_weight, self.background_weight = foreground_weight, background_weight
         self.guide_weight, self.cluster_weight, self.smoothing = guide_weight, cluster_weight, smoothing
+        self.foreground_slack = foreground_slack
 
     def forward(self, batch: Batch) -> Output:
         """Snippet logits of the classes and background; the TCAM is attention times their softmax."""
@@ -66,7 +69,8 @@ class BM(Model):
         attention = self.attention(x)
         shares = torch.stack([attention, 1 - attention], dim=1)
         mass = torch.stack([part.sum(dim=0) for part in torch.split(shares, list(batch.lengths))])
-        foreground, background = (outers(shares, x, batch.offsets) / (mass[:, :, None] + 1e-6)).unbind(dim=1)
+        mass = mass + mass.new_tensor([self.foreground_slack + 1e-6, 1e-6])
+        foreground, background = (outers(shares, x, batch.offsets) / mass[:, :, None]).unbind(dim=1)
         frames = self.classifier(x)
         apart = self.sides.weight[0] - self.sides.weight[1]
         inner = Inner(
