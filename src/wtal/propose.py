@@ -67,6 +67,8 @@ class Proposer:
     """Fractions of snippets, or whole ones as in the released code."""
     outer_weight: float = 1.0
     """Weight of the flanks' mean in the contrast (0.6 in FAC-Net)."""
+    zero_below: bool = False
+    """Let what a threshold cuts off count as 0 in the contrast of its candidates (WUM)."""
     upsample: int = 1
     """Cells per snippet, by linear interpolation."""
     video_score_weight: float = 0.0
@@ -141,6 +143,7 @@ class Proposer:
                     flanks=Flanks(self.flank_scale, self.flank_power),
                     flank_rounding=self.flank_rounding,
                     outer_weight=self.outer_weight,
+                    zero_below=self.zero_below and cut is None,
                     upsample=self.upsample,
                     video_scores=video_scores,
                     video_score_weight=self.video_score_weight,

@@ -133,3 +133,12 @@ def test_empty_everything_gives_no_candidates():
 def test_one_snippet():
     assert len(find_candidates(np.ones((1, 1)), [0.5])) == 0
     assert find_candidates(np.ones((1, 1)), [0.5], min_length=1).instances.segments.tolist() == [[0.0, 1.0]]
+
+
+def test_what_a_threshold_cuts_off_may_count_as_zero():
+    curve = np.array([[0.3], [0.3], [0.9], [0.9], [0.3], [0.8], [0.8]])
+    plain = find_candidates(curve, [0.2, 0.5], flanks=Flanks(1.0))
+    zeroed = find_candidates(curve, [0.2, 0.5], flanks=Flanks(1.0), zero_below=True)
+    assert zeroed.instances.segments.tolist() == plain.instances.segments.tolist() == [[0, 7], [2, 4], [5, 7]]
+    assert plain.instances.scores.tolist() == pytest.approx([4.3 / 7, 0.9 - 1.7 / 4, 0.8 - 0.6])
+    assert zeroed.instances.scores.tolist() == pytest.approx([4.3 / 7, 0.9 - 0.8 / 4, 0.8 - 0.45])

@@ -20,12 +20,13 @@ def runs_with_contrast(
     truncate: bool,
     outer_weight: float,
     bonus: float,
+    zero_below: bool,
 ) -> Floats:
     """Start, end, score and inner mean of each run of `cutting > level`, level by level, from left to right.
 
     Curves have `cells` cells per snippet, results are in snippets. Levels ascend, so that each run lies in one of the
     level below and only those are searched. Means come from the cumulative sum, so a run costs the same whatever its
-    length.
+    length. With `zero_below` what the level cuts off counts as 0, which makes a sum of its own for each level.
     """
     n = len(cutting)
     total = np.zeros(n + 1)
@@ -38,6 +39,9 @@ def runs_with_contrast(
     n_below = 1 if n else 0
     for level in levels:
         n_here = 0
+        if zero_below:
+            for i in range(n):
+                total[i + 1] = total[i] + (scoring[i] if cutting[i] > level else 0.0)
         next_starts, next_ends = np.empty_like(starts), np.empty_like(ends)
         for run in range(n_below):
             start = -1

@@ -54,6 +54,7 @@ def find_candidates(
     flanks: Flanks = QUARTER,
     flank_rounding: FlankRounding = "exact",
     outer_weight: float = 1.0,
+    zero_below: bool = False,
     upsample: int = 1,
     video_scores: Curves | None = None,
     video_score_weight: float = 0.0,
@@ -68,6 +69,8 @@ def find_candidates(
     - `cut`: the curve the thresholds apply to, where it is not the one that scores (WUM, ACM-Net): one for all
       classes, or one per class.
     - `relative`: thresholds are fractions of the cutting curve's range in this video.
+    - `zero_below`: in the contrast of a run, what its threshold cuts off counts as 0 (WUM): flanks
+      then tell of other runs only.
     - `upsample`: cells per snippet, by linear interpolation between snippet centres.
     - `flank_rounding`: `exact` takes fractions of snippets; `truncate` does as the released code, whose outer
       ends are cut to whole snippets and never reach the last one.
@@ -114,6 +117,7 @@ def find_candidates(
             flank_rounding == "truncate",
             float(outer_weight),
             video_score_weight * float(video_scores[label]) if video_scores is not None else 0.0,
+            zero_below,
         )
         labels = np.full(len(found), label)
         parts.append(Candidates(Instances.unchecked(found[:, :2], found[:, 2], labels), found[:, 3]))
