@@ -1,7 +1,7 @@
 """From activation maps, or features and a trained model, to instances in seconds: the test-time half of the paper."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,14 @@ def localize_maps(
     track: Callable[..., Iterable[VideoMap]] = iter,
 ) -> dict[str, Instances]:
     """Instances of each video in seconds, by name; `track` may wrap the loop in a progress bar."""
-    return {video.name: timebase.instances_to_seconds(proposer.of_maps([video]).instances) for video in track(videos)}
+    return {video.name: localize_map([video], proposer, timebase) for video in track(videos)}
+
+
+def localize_map(
+    maps: Sequence[VideoMap], proposer: Proposer, timebase: TimeBase, duration_s: float = np.inf
+) -> Instances:
+    """Instances of one video in seconds, best first, from what each stream says of it."""
+    return timebase.instances_to_seconds(proposer.of_maps(maps).instances, duration_s=duration_s)
 
 
 @dataclass(frozen=True)
@@ -103,20 +110,22 @@ class Localizer:
         clock = timebase or TimeBase()
         if self.card.offset_snippets is not None:
             clock = replace(clock, offset_snippets=self.card.offset_snippets)
-        proposals = (proposer or self.card.proposer).of_maps(self.maps("the video", features))
-        return clock.instances_to_seconds(proposals.instances, duration_s=duration_s)
+        return localize_map(self.maps("the video", features), proposer or self.card.proposer, clock, duration_s)
 
     def map(self, name: str, features: Shaped[np.ndarray, "..."]) -> VideoMap:
         """The activation map and class scores of one video, without background; of several streams their mean."""
         return self._map(name, self._output(name, features), len(features))
 
-    def maps(self, name: str, features: Shaped[np.ndarray, "..."]) -> tuple[VideoMap, ...]:
-        """What each stream of the model says of one video, which is what its instances are cut from."""
-        return tuple(self._map(name, one, len(features)) for one in self._output(name, features).maps)
+    def maps(self, name: str, features: Shaped[np.ndarray, "..."], *, for_labels: bool = False) -> tuple[VideoMap, ...]:
+        """What each stream of the model says of one video: what its instances are cut from at test, or what its
+        pseudo labels are made from."""
+        outputs = self._output(name, features).maps
+        return tuple(self._map(name, one, len(features), for_labels) for one in outputs)
 
-    def _map(self, name: str, output: "Output", t: int) -> VideoMap:
+    def _map(self, name: str, output: "Output", t: int, for_labels: bool = False) -> VideoMap:
         k = len(self.classes)
-        tcam, scores = output.tcam.double().cpu().numpy(), output.video_scores.double().cpu().numpy()
+        chosen = output.label_tcam if for_labels and output.label_tcam is not None else output.tcam
+        tcam, scores = chosen.double().cpu().numpy(), output.video_scores.double().cpu().numpy()
         attention = output.attention.double().cpu().numpy()[:, None]
         return VideoMap(name, stretched(tcam[:, :k], t), scores[0, :k], stretched(attention, t)[:, 0], output.weight)
 

@@ -63,3 +63,13 @@ def test_labels_of_unknown_videos_or_without_truth_are_refused():
     empty = Annotations(("Run",), {"a": Video("train", None, Instances.empty())})
     with pytest.raises(InputError, match="nothing to compare"):
         label_quality({"a": np.zeros((3, 1))}, empty, CLOCK)
+
+
+def test_videos_may_have_clocks_of_their_own():
+    values = {"a": np.array([[0.0], [1.0]]), "b": np.array([[0.0], [1.0]])}
+    videos = {name: Video("train", None, Instances([[2.0, 4.0]])) for name in values}
+    truth = Annotations(("Run",), videos)
+    slow = TimeBase(fps=8.0)  # two seconds a snippet
+    assert label_quality(values, truth, {"a": slow, "b": slow}).mean == 100.0
+    quick = label_quality(values, truth, {"a": slow, "b": TimeBase(fps=8.0, offset_snippets=1.0)})
+    assert quick.mean < 100.0

@@ -1,4 +1,4 @@
-"""A generated data set of a few short videos, and a recipe that goes through every part of training in a second."""
+"""Small data, small runs, and processes to run them in."""
 
 import os
 import subprocess
@@ -9,30 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from small import RECIPE, make_store
 from wtal.data.convert import convert
 from wtal.data.store import Store
 from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, synthetic_source
-
-RECIPE = """
-model: rskp
-model_options: {warmup_epoch: 1, dropout: 0.3, hidden: 24}
-epochs: 5
-batch_videos: 3
-learning_rate: [[3, 1e-2], [5, 5e-3]]
-labels:
-  stages:
-  - {from_epoch: 2, source: raw, delay: 1}
-  - {from_epoch: 4}
-test: {protocols: [thumos14]}
-"""
-
-
-def make_store(path: Path, *, seed: int = 0, n_train: int = 13, n_test: int = 3) -> Store:
-    rng = np.random.default_rng(seed)
-    made = random_annotations(rng, n_train=n_train, n_test=n_test, n_classes=3, duration_s=25.0)
-    convert(synthetic_source(made, rng, n_dims=16), path)
-    return Store.open(path)
 
 
 @pytest.fixture(scope="session")

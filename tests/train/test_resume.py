@@ -11,6 +11,7 @@ from subprocess import Popen
 
 import pytest
 
+from small import outcome
 from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.train import checkpoint, read_recipe, train
@@ -27,15 +28,6 @@ def watch(status):
         os.kill(os.getpid(), signal.SIGKILL)
 train(recipe, data, run, resume=True, watch=watch, checkpoint_every_s=0)
 """
-
-
-def outcome(run: Path) -> dict[str, object]:
-    """All that a run has learned, written and logged, but the time it took."""
-    logged = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    for line in logged:
-        line.pop("seconds", None)
-    files = ["model/model.safetensors", "model/model.json", "predictions.json", "evaluation.json", "config.yaml"]
-    return {"log": logged} | {name: (run / name).read_bytes() for name in files}
 
 
 def wait_for(happened: Callable[[], bool], process: "Popen[str]") -> None:

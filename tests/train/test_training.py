@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from small import outcome
 from wtal.data.record import VideoRecord
 from wtal.data.store import Store
 from wtal.data.writer import new_store
@@ -245,6 +246,19 @@ def test_without_torch_the_error_names_the_extra(
     _, said = process.communicate()
     assert process.returncode == 2
     assert "pip install 'wtal[train]'" in said
+
+
+def test_scores_on_the_way_change_nothing_but_the_log(store: Store, tmp_path: Path, whole_run: Path) -> None:
+    run = train(read_recipe(whole_run / "config.yaml"), store, tmp_path / "run", threads=1, evaluate_every=2)
+    watched, plain_run = outcome(run.path), outcome(whole_run)
+    logged = watched.pop("log")
+    assert [line for line in logged if line.get("event") != "evaluation"] == plain_run.pop("log")
+    assert watched == plain_run
+    scores = [line for line in logged if line.get("event") == "evaluation"]
+    assert [line["epoch"] for line in scores] == [1, 3]
+    assert set(scores[0]["average"]["thumos14"]) == {"0.1:0.5", "0.3:0.7", "0.1:0.7"}
+    with pytest.raises(InputError, match="--evaluate-every must be 1 epoch or more"):
+        train(read_recipe(whole_run / "config.yaml"), store, tmp_path / "other", evaluate_every=0)
 
 
 def test_a_step_sees_the_sampled_snippets_and_their_labels(store: Store) -> None:

@@ -12,6 +12,8 @@ COMMANDS = {
     "train": "Train on tagged videos by a recipe; go on after a kill.",
     "localize": "Find instances with a trained run, or in anybody's activation maps.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
+    "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
+    "paper": "One of the paper's tables or figures, from training to the page.",
 }
 
 

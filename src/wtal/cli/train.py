@@ -30,6 +30,7 @@ def main(arguments: Sequence[str]) -> None:
         resume: bool = False,
         threads: int | None = None,
         checkpoint_every_s: float = 300.0,
+        evaluate_every: int | None = None,
         fold: str | None = None,
     ) -> None:
         """Train on videos that carry tags only, then localize and score the test videos.
@@ -46,10 +47,12 @@ def main(arguments: Sequence[str]) -> None:
             resume: Go on with the run in that folder, to the same result as if it had never stopped.
             threads: Threads of the processor to use; by default all. On a machine with other work, fewer are faster.
             checkpoint_every_s: Seconds between checkpoints; a kill costs at most so much work.
+            evaluate_every: Score the test videos every so many epochs on the way, for the curve in wtal report; the
+                last epoch counts all the same.
             fold: Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose
                 settings without a look at the test videos.
         """
-        _train(recipe, data, run, seed, device, resume, threads, checkpoint_every_s, fold, arguments)
+        _train(recipe, data, run, seed, device, resume, threads, checkpoint_every_s, evaluate_every, fold, arguments)
 
     tyro.cli(train, prog="wtal train", args=list(arguments))
 
@@ -63,6 +66,7 @@ def _train(
     resume: bool,
     threads: int | None,
     checkpoint_every_s: float,
+    evaluate_every: int | None,
     fold: str | None,
     arguments: Sequence[str],
 ) -> None:
@@ -72,7 +76,7 @@ def _train(
     from wtal.train import read_recipe, train
 
     recipe = read_recipe(recipe_path)
-    store, suffix = _open(data), ""
+    store, suffix = open_store(data), ""
     if fold is not None:
         store, suffix = store.fold(*_fold(fold)), f"-fold{fold.replace('/', 'of')}"
     begun = folder or Path("runs") / f"{recipe_path.stem}{suffix}-seed{recipe.seed if seed is None else seed}"
@@ -88,6 +92,7 @@ def _train(
                 resume=resume,
                 threads=threads,
                 checkpoint_every_s=checkpoint_every_s,
+                evaluate_every=evaluate_every,
                 watch=watch,
             )
     except KeyboardInterrupt as error:
@@ -110,7 +115,8 @@ def _fold(text: str) -> tuple[int, int]:
     return int(number), int(of)
 
 
-def _open(path: Path) -> "Store":
+def open_store(path: Path) -> "Store":
+    """The store in a folder that --data names; where it is none, how to make one of it."""
     from wtal.data.layouts import guess_layout
     from wtal.data.store import Store, is_store
 

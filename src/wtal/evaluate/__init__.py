@@ -11,9 +11,10 @@
 from wtal.evaluate.ambiguous import read_ambiguous
 from wtal.evaluate.case import Case, prepare
 from wtal.evaluate.classification import classification_map, video_level
+from wtal.evaluate.curves import precision_recall, video_precision
 from wtal.evaluate.detection import Score, mean_average_precision, score
 from wtal.evaluate.diagnosis import Diagnosis, diagnose
-from wtal.evaluate.labels import LabelQuality, label_quality
+from wtal.evaluate.labels import LabelQuality, label_calibration, label_quality
 from wtal.evaluate.protocols import PROTOCOLS, Protocol
 from wtal.evaluate.recall import average_recall
 
@@ -27,10 +28,13 @@ __all__ = [
     "average_recall",
     "classification_map",
     "diagnose",
+    "label_calibration",
     "label_quality",
     "mean_average_precision",
+    "precision_recall",
     "prepare",
     "read_ambiguous",
     "score",
     "video_level",
+    "video_precision",
 ]

@@ -40,6 +40,7 @@ class Table:
 class Case:
     """What is compared with what. Segments are whole snippets if the protocol says so, else seconds.
 
+    `videos` are the names that the tables' video numbers are positions in; `n_videos` of them have annotations.
     `labels` are the class numbers that have truth, the ones that count. `n_ambiguous` is how many predictions
     the ambiguity list dropped, None if there was no list.
     """
@@ -47,6 +48,7 @@ class Case:
     protocol: Protocol
     classes: tuple[str, ...]
     labels: Int[np.ndarray, " k"]
+    videos: tuple[str, ...]
     n_videos: int
     truth: Table
     truth_lengths_s: Float[np.ndarray, " m"]
@@ -98,7 +100,7 @@ def prepare(
         found = _with_segments(found, snippets.cut_down(found.segments, unit=unit))
     elif unit == "snippets":
         found = _with_segments(found, snippets.CLOCK.to_seconds(found.segments))
-    return Case(rules, annotations.classes, labels, len(known), truth, lengths_s, found, n_dropped)
+    return Case(rules, annotations.classes, labels, tuple(number), len(known), truth, lengths_s, found, n_dropped)
 
 
 def _evaluated(

@@ -1,6 +1,6 @@
 """How good snippet labels are: against the true instances of the training videos, which training never sees."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +25,12 @@ class LabelQuality:
         return float(self.ap.mean())
 
 
-def label_quality(
-    labels: Mapping[str, Float[np.ndarray, "_ _"]], annotations: Annotations, timebase: TimeBase
-) -> LabelQuality:
+Labels = Mapping[str, Float[np.ndarray, "_ _"]]
+Clock = TimeBase | Mapping[str, TimeBase]
+"""One time base for all videos, or each video's own by its name."""
+
+
+def label_quality(labels: Labels, annotations: Annotations, timebase: Clock) -> LabelQuality:
     """How well each class's labels rank the snippets of the videos that hold it: inside an action above outside.
 
     Any curve over snippets can stand for labels: G, ΔG, or the TCAM itself, which labels ought to beat.
@@ -37,23 +40,52 @@ def label_quality(
     >>> label_quality({"a": np.array([[0.0], [0.1], [0.9], [0.8], [0.0]])}, truth, TimeBase()).mean
     100.0
     """
+    names, ap = [], []
+    for name, values, right in _paired(labels, annotations, timebase):
+        names.append(name)
+        ap.append(100.0 * average_precision(values, right))
+    return LabelQuality(tuple(names), np.array(ap))
+
+
+def label_calibration(
+    labels: Labels, annotations: Annotations, timebase: Clock, *, bins: int = 10
+) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Int[np.ndarray, " b"]]:
+    """See `calibration`, over all classes' labels in the videos that hold the class.
+
+    >>> from wtal.annotations import Video
+    >>> truth = Annotations(("Run",), {"a": Video("train", None, Instances([[1.28, 2.56]]))})
+    >>> mean, share, n = label_calibration({"a": np.array([[0.0], [0.1], [0.9], [0.8], [0.0]])}, truth, TimeBase())
+    >>> share.tolist(), n.tolist()
+    ([0.0, 0.0, 1.0, 1.0], [2, 1, 1, 1])
+    """
+    pairs = list(_paired(labels, annotations, timebase))
+    return calibration(np.concatenate([p[1] for p in pairs]), np.concatenate([p[2] for p in pairs]), bins=bins)
+
+
+def _paired(
+    labels: Labels, annotations: Annotations, timebase: Clock
+) -> Iterator[tuple[str, Float[np.ndarray, " n"], Bool[np.ndarray, " n"]]]:
+    """Each class that has truth here: its labels in the videos that hold it, and which snippets are in an action."""
     unknown = sorted(labels.keys() - annotations.videos.keys())
     if unknown:
         raise InputError(f"labels of {len(unknown)} videos that the annotations do not have, the first is {unknown[0]}")
-    names, ap = [], []
-    for label, name in enumerate(annotations.classes):
+    holding: dict[int, list[str]] = {}
+    for video in labels:
+        for label in np.unique(annotations.videos[video].instances.labels).tolist():
+            holding.setdefault(label, []).append(video)
+    anything = False
+    for label, videos in sorted(holding.items()):
         ranked, right = [], []
-        for video, values in labels.items():
-            actions = annotations.videos[video].instances.of_label(label)
-            if len(actions):
-                ranked.append(values[:, label])
-                right.append(inside(actions, len(values), timebase))
-        if right and np.concatenate(right).any():
-            names.append(name)
-            ap.append(100.0 * average_precision(np.concatenate(ranked), np.concatenate(right)))
-    if not ap:
+        for video in videos:
+            values = labels[video][:, label].astype(np.float64)
+            clock = timebase if isinstance(timebase, TimeBase) else timebase[video]
+            ranked.append(values)
+            right.append(inside(annotations.videos[video].instances.of_label(label), len(values), clock))
+        if np.concatenate(right).any():
+            anything = True
+            yield annotations.classes[label], np.concatenate(ranked), np.concatenate(right)
+    if not anything:
         raise InputError("none of these videos has a true instance, so there is nothing to compare labels with")
-    return LabelQuality(tuple(names), np.array(ap))
 
 
 def inside(actions: Instances, n_snippets: int, timebase: TimeBase) -> Bool[np.ndarray, " t"]:
@@ -78,6 +110,15 @@ def average_precision(values: Float[np.ndarray, " n"], right: Bool[np.ndarray, "
     found = np.cumsum(right[order])[last_of_tie]
     precision = found / (last_of_tie + 1)
     return float(np.diff(found, prepend=0) @ precision / right.sum())
+
+
+def calibration_error(mean: Float[np.ndarray, " b"], share: Float[np.ndarray, " b"], n: Int[np.ndarray, " b"]) -> float:
+    """How far labels are from the share of snippets that are right, in percent: a mean over snippets, bin by bin.
+
+    >>> calibration_error(np.array([0.0, 1.0]), np.array([0.0, 0.5]), np.array([3, 1]))
+    12.5
+    """
+    return 100.0 * float(np.abs(mean - share) @ n / n.sum())
 
 
 def calibration(

@@ -1,1 +1,1 @@
-"""Plots of what the method saw and did."""
+"""Plots of what the method saw and did, tables in every form, and a page about one run or many."""

@@ -22,14 +22,16 @@ def train(
     resume: bool = False,
     threads: int | None = None,
     checkpoint_every_s: float = 300.0,
+    evaluate_every: int | None = None,
     watch: Callable[[Any], Any] = lambda _: None,
 ) -> Run:
     """Train by a recipe on a store's training videos; the run's folder then holds all that came out.
 
     `seed` takes the place of the recipe's. With `resume` the run in that folder goes on from its newest checkpoint,
     to the same bits as if it had never stopped; it starts if it has not begun. `threads` of the processor are used,
-    all by default; a run keeps the number that it began with. Ctrl-C finishes the step, saves, and raises
-    `wtal.train.loop.Interrupted`. `watch` is called with a `wtal.train.loop.Status` after every step.
+    all by default; a run keeps the number that it began with. With `evaluate_every` the test videos are also scored on
+    the way, every so many epochs, for the curve in a report; nothing is chosen by it. Ctrl-C finishes the step, saves,
+    and raises `wtal.train.loop.Interrupted`. `watch` is called with a `wtal.train.loop.Status` after every step.
     """
     try:
         from wtal.train.session import session
@@ -46,5 +48,6 @@ def train(
         resume=resume,
         threads=threads,
         checkpoint_every_s=checkpoint_every_s,
+        evaluate_every=evaluate_every,
         watch=watch,
     )

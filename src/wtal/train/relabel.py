@@ -3,7 +3,7 @@
 One pass over the training videos → TCAM → the same candidates-and-fusion call as at test → LinPro → labels G.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 
 from wtal.errors import InputError
-from wtal.files import written_whole
+from wtal.formats.labels import write_labels
 from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
 from wtal.models.protocol import Model, Output
@@ -67,20 +67,40 @@ def relabel(
     watch: Callable[[int], None] = lambda _: None,
 ) -> Generation:
     """Labels of every training video from the model as it is; `watch` hears how many videos the model has seen."""
-    proposer = replace(settings.proposer, temperature=stage.temperature)
-    n_classes = len(videos.store.classes)
+    wanted = len(videos.store.classes) + settings.background
+    return labels_from(
+        _maps(model, videos, settings, wanted, epoch=stage.from_epoch, seed=seed, size=batch_videos),
+        videos.tags,
+        settings,
+        temperature=stage.temperature,
+        workers=workers,
+        watch=watch,
+    )
+
+
+def labels_from(
+    maps: Iterable[Sequence[VideoMap]],
+    tags: Float[np.ndarray, "n c"],
+    settings: LabelSettings,
+    *,
+    temperature: float,
+    workers: int = 1,
+    watch: Callable[[int], None] = lambda _: None,
+) -> Generation:
+    """Labels from the maps of each video, one per stream; the videos' tags are rows of `tags`."""
+    proposer = replace(settings.proposer, temperature=temperature)
+    n_classes = tags.shape[1]
     wanted = n_classes + settings.background
-    found: list[Instances] = []
-    for maps in _maps(model, videos, settings, wanted, epoch=stage.from_epoch, seed=seed, size=batch_videos):
-        tags = np.flatnonzero(videos.tags[len(found)])
+    found: list[tuple[Instances, int]] = []
+    for number, one in enumerate(maps):
         chosen = None
         if settings.classes == "tags":
-            chosen = np.append(tags, n_classes) if settings.background else tags
-        found.append(proposer.of_maps(maps, classes=chosen).instances)
-        watch(len(found))
-    lengths = np.diff(videos.offsets)
+            own = np.flatnonzero(tags[number])
+            chosen = np.append(own, n_classes) if settings.background else own
+        found.append((proposer.of_maps(one, classes=chosen).instances, len(one[0].tcam)))
+        watch(number + 1)
     labels = label_videos(
-        list(zip(found, lengths.tolist(), strict=True)),
+        found,
         wanted,
         workers=workers,
         rows=settings.rows,
@@ -90,7 +110,7 @@ def relabel(
     )
     statuses = [status for one in labels for status in one.status.values()]
     values = np.concatenate([one.values for one in labels]).astype(np.float32)
-    return Generation(values, tuple(found), len(statuses), statuses.count("elastic"))
+    return Generation(values, tuple(instances for instances, _ in found), len(statuses), statuses.count("elastic"))
 
 
 def _maps(
@@ -124,19 +144,7 @@ def _map(name: str, output: Output, part: slice, row: int, wanted: int) -> Video
 
 
 def write_generation(path: Path, generation: Generation, videos: Videos, *, background: bool) -> None:
-    """Write labels and instances as .npz: `names`, `lengths`, `classes`, `labels` (Σ lengths, c), and the instances
-    as `segments` (in snippets), `scores`, `instance_labels` and `instance_videos`, a position in `names`."""
-    joined = Instances.concat(generation.instances)
-    counts = [len(one) for one in generation.instances]
-    with written_whole(path, "wb") as file:
-        np.savez_compressed(
-            file,
-            names=np.array(videos.names, dtype=str),
-            lengths=np.diff(videos.offsets),
-            classes=np.array([*videos.store.classes, *["background"] * background], dtype=str),
-            labels=generation.values,
-            segments=joined.segments,
-            scores=joined.scores,
-            instance_labels=joined.labels,
-            instance_videos=np.repeat(np.arange(len(counts)), counts),
-        )
+    """Write labels and instances, as `wtal.formats.labels` says."""
+    classes = [*videos.store.classes, *["background"] * background]
+    lengths = np.diff(videos.offsets).tolist()
+    write_labels(path, videos.names, lengths, classes, generation.values, generation.instances)

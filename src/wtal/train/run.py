@@ -92,46 +92,66 @@ class Run:
                 f"cannot write {self.path / 'metrics.jsonl'}: {error.strerror}; --resume goes on"
             ) from error
 
-    def rewind_log(self, epoch: int, labels_epoch: int | None) -> None:
-        """Drop what was logged after the checkpoint that is gone on from, and a half-written last line."""
+    def metrics(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """The entries of metrics.jsonl, and the numbers of lines that cannot be read; nothing of a run not begun."""
         path = self.path / "metrics.jsonl"
-        kept = []
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return [], []
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read {path}: {error}") from error
+        entries, damaged = [], []
+        for number, line in enumerate(text.splitlines(), start=1):
             try:
                 entry = json.loads(line)
-            except ValueError:
-                continue
-            made = entry.get("event") == "labels" and labels_epoch is not None and entry["epoch"] <= labels_epoch
-            if made or (entry["epoch"] < epoch and "event" not in entry):
-                kept.append(line)
-        with written_whole(path) as file:
-            file.writelines(f"{line}\n" for line in kept)
+                entries.append({**entry, "epoch": int(entry["epoch"])})
+            except (ValueError, TypeError, KeyError):
+                damaged.append(number)
+        return entries, damaged
 
-    def evaluate(self, predictions: dict[str, Instances], store: Store, recipe: Recipe) -> dict[str, Any] | None:
+    def rewind_log(self, epoch: int, labels_epoch: int | None) -> None:
+        """Drop what was logged after the checkpoint that is gone on from, and a half-written last line."""
+        kept = []
+        for entry in self.metrics()[0]:
+            # labels are made at the start of an epoch, all else is logged at its end
+            made = entry.get("event") == "labels"
+            if (labels_epoch is not None and entry["epoch"] <= labels_epoch) if made else entry["epoch"] < epoch:
+                kept.append(entry)
+        with written_whole(self.path / "metrics.jsonl") as file:
+            file.writelines(f"{json.dumps(entry)}\n" for entry in kept)
+
+    def evaluate(self, predictions: dict[str, Instances], store: Store, recipe: Recipe) -> None:
         """Score the predictions by the recipe's protocols and write evaluation.json, if the truth is known."""
-        if not (store.path / "gt.json").exists():
-            return None
-        truth = store.truth()
-        split = recipe.test_split
-        if not any(video.subset == split and len(video.instances) for video in truth.videos.values()):
-            return None
-        known = {name: found for name, found in predictions.items() if name in truth.videos}
-        scores = {}
-        for protocol in recipe.test.protocols:
-            result = score(known, truth, protocol=protocol, subset=split)
-            scores[protocol] = {
-                "tiou": list(result.tiou),
-                "map": [round(value, 4) for value in result.map.tolist()],
-                "average": {name: round(value, 4) for name, value in result.average.items()},
-                "ambiguous_list": False,
-                "n_videos": result.n_videos,
-                "n_truth": result.n_truth,
-                "n_predictions": result.n_predictions,
-            }
-        with written_whole(self.path / "evaluation.json") as file:
-            json.dump(scores, file, indent=1)
-            file.write("\n")
-        return scores
+        scores = scored(predictions, store, recipe)
+        if scores is not None:
+            with written_whole(self.path / "evaluation.json") as file:
+                json.dump(scores, file, indent=1)
+                file.write("\n")
+
+
+def scored(predictions: dict[str, Instances], store: Store, recipe: Recipe) -> dict[str, Any] | None:
+    """The scores of predictions by the recipe's protocols; None where the truth of its test videos is not known."""
+    if not (store.path / "gt.json").exists():
+        return None
+    truth = store.truth()
+    split = recipe.test_split
+    if not any(video.subset == split and len(video.instances) for video in truth.videos.values()):
+        return None
+    known = {name: found for name, found in predictions.items() if name in truth.videos}
+    scores = {}
+    for protocol in recipe.test.protocols:
+        result = score(known, truth, protocol=protocol, subset=split)
+        scores[protocol] = {
+            "tiou": list(result.tiou),
+            "map": [round(value, 4) for value in result.map.tolist()],
+            "average": {name: round(value, 4) for name, value in result.average.items()},
+            "ambiguous_list": False,
+            "n_videos": result.n_videos,
+            "n_truth": result.n_truth,
+            "n_predictions": result.n_predictions,
+        }
+    return scores
 
 
 def describe_environment(store: Store, recipe: Recipe, *, threads: int, device: str, processes: int) -> dict[str, Any]:

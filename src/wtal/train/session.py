@@ -24,7 +24,7 @@ from wtal.train.config import Recipe
 from wtal.train.distributed import Group, choose_device, process_group
 from wtal.train.loop import Hooks, Status, fit
 from wtal.train.relabel import Generation, write_generation
-from wtal.train.run import Run, describe_environment
+from wtal.train.run import Run, describe_environment, scored
 from wtal.train.videos import Videos
 from wtal.typed import parse_options
 
@@ -42,9 +42,12 @@ def session(
     resume: bool,
     threads: int | None,
     checkpoint_every_s: float,
+    evaluate_every: int | None,
     watch: Callable[[Status], Any],
 ) -> Run:
     """See `wtal.train.train`."""
+    if evaluate_every is not None and evaluate_every < 1:
+        raise InputError(f"--evaluate-every must be 1 epoch or more, got {evaluate_every}")
     where = choose_device(device)
     recipe = _with_seed(recipe, run, seed, resume)
     if not resume and (run.path / "config.yaml").exists():
@@ -69,7 +72,7 @@ def session(
                 run.begin(recipe, about)
             run.rewind_log(state.epoch, state.generations.epoch)
         with _asked_to_stop() as stop:
-            hooks = _hooks(run, recipe, state, videos, group, checkpoint_every_s, stop, watch)
+            hooks = _hooks(run, recipe, state, videos, group, checkpoint_every_s, evaluate_every, stop, watch)
             fit(state, recipe, videos, hooks=hooks, group=group, workers=threads if len(videos) > MANY_VIDEOS else 1)
         if group.leads:
             _finish(run, recipe, store, state.model, watch)
@@ -120,6 +123,7 @@ def _hooks(
     videos: Videos,
     group: Group,
     every_s: float,
+    evaluate_every: int | None,
     stop: Callable[[], bool],
     watch: Callable[[Status], Any],
 ) -> Hooks:
@@ -137,18 +141,23 @@ def _hooks(
         counts = {"instances": sum(map(len, made.instances)), "programs": made.n_programs, "elastic": made.n_elastic}
         run.log({"epoch": epoch, "event": "labels", **counts})
 
+    def epoch_ended(metrics: dict[str, Any]) -> None:
+        run.log(metrics)
+        done = metrics["epoch"] + 1
+        if evaluate_every and done % evaluate_every == 0 and done < recipe.epochs:
+            _evaluate_on_the_way(run, recipe, videos.store, state.model, metrics["epoch"])
+
     return Hooks(
         save=save,
         save_due=lambda: time.monotonic() - saved_at >= every_s,
         labels_made=labels_made,
-        epoch_ended=run.log,
+        epoch_ended=epoch_ended,
         stop=stop,
         watch=watch,
     )
 
 
-def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callable[[Status], Any]) -> None:
-    """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
+def _localizer(recipe: Recipe, store: Store, model: Model) -> Localizer:
     card = Card(
         recipe.model,
         store.classes,
@@ -159,9 +168,29 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
         recipe.stream_weights,
         recipe.test.segments,
     )
-    localizer = Localizer(model.eval(), card)
+    return Localizer(model.eval(), card)
+
+
+def _has_test_videos(recipe: Recipe, store: Store) -> bool:
+    return any(record.split == recipe.test_split for record in store.records.values())
+
+
+def _evaluate_on_the_way(run: Run, recipe: Recipe, store: Store, model: Model, epoch: int) -> None:
+    """Log the scores of the model as it is; it learns on as if nobody had looked."""
+    if not _has_test_videos(recipe, store):
+        return
+    scores = scored(_localizer(recipe, store, model).store(store, recipe.test_split), store, recipe)
+    model.train()
+    if scores is not None:
+        averages = {protocol: one["average"] for protocol, one in scores.items()}
+        run.log({"epoch": epoch, "event": "evaluation", "average": averages})
+
+
+def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callable[[Status], Any]) -> None:
+    """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
+    localizer = _localizer(recipe, store, model)
     localizer.save(run.path)
-    if not any(record.split == recipe.test_split for record in store.records.values()):
+    if not _has_test_videos(recipe, store):
         return  # one may train on tagged videos alone
 
     def track(names: tuple[str, ...]) -> Iterator[str]:

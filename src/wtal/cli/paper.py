@@ -1,0 +1,203 @@
+"""`wtal paper`: one of the paper's tables or figures, from training to the page."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from wtal.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wtal.data.store import Store
+    from wtal.experiments.plan import Job, Plan
+    from wtal.experiments.setting import Setting
+
+Name = Literal[
+    "components", "templates", "temperature", "thresholds", "plugin", "labels", "qualitative", "comparison"
+]  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Parse the arguments and run."""
+
+    def paper(
+        experiment: tyro.conf.Positional[Name],
+        data: Path,
+        out: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
+        recipe: Path = Path("recipes/thumos14-gaufuse-released.yaml"),
+        recipes: Path = Path("recipes"),
+        seeds: str = "0",
+        reuse: tuple[Path, ...] = (),
+        videos: tuple[str, ...] = (),
+        ambiguous: Path | None = None,
+        dry_run: bool = False,
+        device: Literal["auto", "cpu", "cuda"] = "auto",
+        threads: int | None = None,
+        evaluate_every: int | None = None,
+    ) -> None:
+        """Train what a table or figure of the paper needs, then write it: Markdown, LaTeX, CSV, PNG, SVG and a page.
+
+        Runs lie in OUT/runs. What they share is trained once, finished runs are found again, and after Ctrl-C or a
+        kill the same command goes on. Settings of the test alone never train anything.
+
+        Args:
+            experiment: components, templates, temperature, plugin, qualitative and comparison are the paper's;
+                thresholds and labels (how good the pseudo labels are) are not in it.
+            data: Store of features, made by wtal data convert or wtal data synthesize.
+            out: Folder for runs, tables and figures.
+            recipe: The recipe whose variants are compared.
+            recipes: Folder of the other models' recipes (plugin), named like thumos14-wum.yaml and
+                thumos14-wum-gaufuse.yaml.
+            seeds: Seeds to run, such as 0,1,2; tables show mean and standard deviation over them.
+            reuse: Folders of further runs to look at before training; one that learned the same is taken.
+            videos: Training videos for the qualitative figure; by default typical ones of the paper's classes.
+            ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt).
+            dry_run: Print what would be trained and what it costs, and stop.
+            device: Where to compute; auto takes a GPU if there is one.
+            threads: Threads of the processor to use; by default all.
+            evaluate_every: Score the test videos every so many epochs on the way, for wtal report.
+        """
+        from wtal.cli.train import open_store
+        from wtal.experiments.setting import Setting
+        from wtal.train import read_recipe
+
+        setting = Setting(open_store(data), recipe.stem, read_recipe(recipe), recipes, videos)
+        options = {"device": device, "threads": threads, "evaluate_every": evaluate_every}
+        _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, options, arguments)
+
+    tyro.cli(paper, prog="wtal paper", args=list(arguments))
+
+
+def _paper(
+    name: str,
+    setting: "Setting",
+    out: Path,
+    seeds: tuple[int, ...],
+    reuse: Sequence[Path],
+    ambiguous: Path | None,
+    dry_run: bool,
+    options: dict[str, Any],
+    arguments: Sequence[str],
+) -> None:
+    from rich.console import Console
+
+    from wtal.cli.evaluate import data_warnings_on_stderr
+    from wtal.evaluate import read_ambiguous
+    from wtal.experiments.catalogue import EXPERIMENTS, write_results
+    from wtal.experiments.finished import Finished, refuse_without_truth
+    from wtal.experiments.plan import make_plan
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    experiment = EXPERIMENTS[name]
+    refuse_without_truth(setting.store, setting.recipe)
+    intervals = None if ambiguous is None else read_ambiguous(ambiguous)
+    for note in experiment.notes(setting):
+        console.print(f"note: {note}", markup=False)
+    plan = make_plan(experiment.variants(setting), seeds, setting.store, out / "runs", reuse=reuse)
+    _print_plan(Console(highlight=False) if dry_run else console, plan)
+    if dry_run:
+        return
+    with data_warnings_on_stderr():
+        _train(plan, setting.store, console, options, arguments)
+        finished = Finished(plan, setting.store, seeds, intervals, track=_track)
+        for path in write_results(name, setting, finished, out):
+            print(path)
+
+
+def _train(plan: "Plan", store: "Store", console: "Console", options: dict[str, Any], arguments: Sequence[str]) -> None:
+    if not plan.epochs_to_train and all(job.state == "finished" for job in plan.jobs):
+        return
+    from wtal.experiments.sweep import carry_out
+
+    try:
+        with _progress(console, plan) as watch:
+            carry_out(plan, store, watch=watch, done=lambda job: console.print(f"done: {job.path}"), **options)
+    except KeyboardInterrupt as error:
+        from wtal.train.loop import Interrupted
+
+        if not isinstance(error, Interrupted):
+            raise
+        again = shlex.join(["wtal", "paper", *arguments])
+        console.print(f"stopped; everything is saved. The same command goes on:\n  {again}", markup=False)
+        sys.exit(130)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"--seeds must be whole numbers with commas between them, such as 0,1,2; got {text!r}"
+        ) from None
+
+
+def _print_plan(console: "Console", plan: "Plan") -> None:
+    from rich.table import Table
+
+    table = Table(title="runs", title_justify="left")
+    for heading in ("run", "state", "shared", "to train", "time"):
+        justify: Literal["left", "right"] = "left" if heading in ("run", "state") else "right"
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading != "run")
+    for job in plan.jobs:
+        state = job.state if job.state != "begun" else f"at epoch {job.epochs_done}"
+        shared = str(job.base.recipe.epochs) if job.base is not None else ""
+        time = _time(job.epochs_to_train, plan.seconds_per_epoch)
+        table.add_row(job.path.name, state, shared, str(job.epochs_to_train), time)
+    console.print(table)
+    total = _time(plan.epochs_to_train, plan.seconds_per_epoch)
+    alone = f" ({plan.alone} if each run was trained by itself)" if plan.epochs_to_train else ""
+    if plan.seconds_per_epoch is None:
+        cost = "; the time of an epoch is known once one is trained"
+    else:
+        cost = f", about {total} at {plan.seconds_per_epoch:.1f} s per epoch, as logged so far"
+    console.print(f"{plan.epochs_to_train} epochs to train{alone}" + (cost if plan.epochs_to_train else ""))
+
+
+def _time(epochs: int, seconds_per_epoch: float | None) -> str:
+    if not epochs or seconds_per_epoch is None:
+        return "" if epochs else "–"
+    minutes = round(epochs * seconds_per_epoch / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{max(minutes, 1)} min"
+
+
+@contextmanager
+def _progress(console: "Console", plan: "Plan") -> Iterator[Callable[["Job", float, Any], None]]:
+    """A bar over all epochs of all runs with the time left, and a line about the run that is going on."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(elapsed_when_finished=False),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as progress:
+        task = progress.add_task("epochs", total=plan.epochs_to_train, note="")
+
+        def watch(job: "Job", behind: float, status: Any) -> None:
+            note = f"{job.path.name}: {status.phase}, epoch {status.epoch} of {status.epochs}"
+            progress.update(task, completed=behind, note=note)
+
+        yield watch
+
+
+def _track(videos: Sequence[str]) -> Any:
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(videos, "forward pass", console=Console(stderr=True), transient=True)

@@ -1,0 +1,56 @@
+"""All experiments by name, and what is written when one is done."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wtal import __version__
+from wtal.experiments import comparison, components, labels, plugin, qualitative, temperature, templates, thresholds
+from wtal.experiments.finished import Finished
+from wtal.experiments.setting import Setting
+from wtal.files import written_whole
+from wtal.report.blocks import Block, Folded, Page, Picture, Section, Side, render
+from wtal.report.style import save_figure
+from wtal.report.table import write_tables
+
+EXPERIMENTS = {
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (components, templates, temperature, thresholds, plugin, labels, qualitative, comparison)
+}
+
+
+def write_results(name: str, setting: Setting, finished: Finished, out: Path) -> list[Path]:
+    """Write an experiment's tables (Markdown, LaTeX, CSV), figures (PNG, SVG) and a page with both; their paths."""
+    experiment = EXPERIMENTS[name]
+    section = experiment.section(setting, finished)
+    n = len(finished.seeds)
+    page = Page(
+        experiment.title,
+        f"{setting.stem} over {setting.store.path.name}, {n} seed{'s' if n > 1 else ''}",
+        (section,),
+        f"Made by wtal {__version__}: wtal paper {name}",
+        tuple(experiment.notes(setting)),
+    )
+    paths = write_tables(out, list(page.tables()))
+    for picture in _pictures(section):
+        for suffix in ("png", "svg"):
+            paths.append(out / f"{picture.name}.{suffix}")
+            save_figure(paths[-1], picture.figure)
+    paths.append(out / f"{name}.html")
+    with written_whole(paths[-1]) as file:
+        file.write(render(page))
+    return paths
+
+
+def _pictures(section: Section) -> list[Picture]:
+    def within(blocks: Sequence[Block]) -> list[Picture]:
+        found: list[Picture] = []
+        for block in blocks:
+            if isinstance(block, Picture):
+                found.append(block)
+            elif isinstance(block, Side):
+                found += block.pictures
+            elif isinstance(block, Folded):
+                found += within(block.blocks)
+        return found
+
+    return within(section.blocks)

@@ -1,0 +1,148 @@
+"""Which runs an experiment needs, which of them are there, and what the others cost."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+from wtal.data.store import Store
+from wtal.errors import InputError
+from wtal.train.config import Recipe, read_recipe
+from wtal.train.fork import beginning, training_of
+from wtal.train.run import Run
+
+State = Literal["finished", "begun", "new"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way of training that an experiment wants, under a name that all experiments share.
+
+    Its first `shared` epochs are those of other variants too, and are trained once, under the name `base`.
+    """
+
+    name: str
+    recipe: Recipe
+    base: str = ""
+    shared: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One run: where it lies, how far it is, and the run that it goes on from."""
+
+    name: str
+    recipe: Recipe
+    path: Path
+    state: State
+    epochs_done: int
+    base: "Job | None" = None
+
+    @property
+    def epochs_to_train(self) -> int:
+        """Epochs that are still to be trained, apart from those of its base."""
+        if self.state == "finished":
+            return 0
+        shared = self.base.recipe.epochs if self.base is not None and self.state == "new" else 0
+        return self.recipe.epochs - max(self.epochs_done, shared)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The jobs in the order in which they are done, and where to find each wanted variant and seed."""
+
+    jobs: tuple[Job, ...]
+    found: dict[tuple[str, int], Job]
+    seconds_per_epoch: float | None
+
+    @property
+    def epochs_to_train(self) -> int:
+        """Epochs that are still to be trained in all."""
+        return sum(job.epochs_to_train for job in self.jobs)
+
+    @property
+    def alone(self) -> int:
+        """Epochs that the same runs would take if each was trained by itself from the beginning."""
+        return sum(job.recipe.epochs for job in self.jobs)
+
+
+def make_plan(
+    variants: Iterable[Variant],
+    seeds: Sequence[int],
+    store: Store,
+    folder: Path,
+    *,
+    reuse: Sequence[Path] = (),
+) -> Plan:
+    """The runs that are wanted, each once however often it is wanted; `reuse` are runs of elsewhere to look at first.
+
+    A run is the wanted one if it learned the same from the same data: settings of the test alone do not matter.
+    """
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise InputError(f"seeds must be different whole numbers from 0 on, got {','.join(map(str, seeds)) or 'none'}")
+    given = _runs_there(reuse, store)
+    unusable = [str(path) for path in reuse if path not in [run.path for run, _ in given]]
+    if unusable:
+        raise InputError(f"--reuse {unusable[0]}: not a run over {store.path}")
+    there = [*given, *_runs_there(sorted(folder.glob("*/")), store)]
+    jobs: list[Job] = []
+    found: dict[tuple[str, int], Job] = {}
+
+    def job_of(name: str, recipe: Recipe, shared: Variant | None = None) -> Job:
+        wanted = training_of(recipe)
+        same = next((job for job in jobs if training_of(job.recipe) == wanted), None)
+        if same is not None:
+            return same
+        run = next((run for run, training in there if training == wanted), None)
+        state, done = _progress_of(run)
+        base = None
+        if shared is not None and shared.shared and state == "new":
+            base = job_of(shared.base, beginning(recipe, shared.shared))
+        path = run.path if run is not None else _free(folder / f"{name}-seed{recipe.seed}", recipe)
+        job = Job(name, recipe, path, state, done, base)
+        jobs.append(job)
+        return job
+
+    for seed in seeds:
+        for variant in variants:
+            found[variant.name, seed] = job_of(variant.name, variant.recipe.with_seed(seed), variant)
+    return Plan(tuple(jobs), found, _seconds_per_epoch(run for run, _ in there))
+
+
+def _runs_there(folders: Iterable[Path], store: Store) -> list[tuple[Run, dict[str, Any]]]:
+    """The runs over this data set in these folders, and what each learns from."""
+    runs = []
+    for folder in folders:
+        run = Run(folder)
+        if not (folder / "config.yaml").exists():
+            continue
+        environment = run.environment() or {}
+        if environment.get("data", {}).get("fingerprint") == store.fingerprint:
+            runs.append((run, training_of(read_recipe(folder / "config.yaml"))))
+    return runs
+
+
+def _progress_of(run: Run | None) -> tuple[State, int]:
+    if run is None:
+        return "new", 0
+    if all((run.path / name).exists() for name in ("model/model.json", "predictions.json")):
+        return "finished", read_recipe(run.path / "config.yaml").epochs
+    entries, _ = run.metrics()
+    done = max((line["epoch"] + 1 for line in entries if "event" not in line), default=0)
+    return "begun", done
+
+
+def _free(path: Path, recipe: Recipe) -> Path:
+    if (path / "config.yaml").exists():
+        raise InputError(
+            f"{path} holds a run of another recipe or data set than the {recipe.model} run that belongs there; choose "
+            "another --out folder, or remove that one"
+        )
+    return path
+
+
+def _seconds_per_epoch(runs: Iterable[Run]) -> float | None:
+    """The median over all epochs that these runs have logged; None if there are none."""
+    seconds = [line["seconds"] for run in runs for line in run.metrics()[0] if "seconds" in line]
+    return median(seconds) if seconds else None

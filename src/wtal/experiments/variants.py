@@ -1,0 +1,57 @@
+"""Variants of a recipe: what the paper's tables change in it. All share its training up to the first labels."""
+
+from dataclasses import replace
+
+from wtal.errors import InputError
+from wtal.experiments.plan import Variant
+from wtal.propose import Combine, Proposer
+from wtal.train.config import LabelSettings, Recipe
+from wtal.train.fork import beginning, first_labels
+
+#: the paper's order: NMS is the baseline
+TEMPLATES: tuple[Combine, ...] = ("nms", "uniform", "exponential", "student_t", "gaussian")
+
+
+def base(stem: str, recipe: Recipe) -> Variant:
+    """The base model alone, up to where the first labels would be made."""
+    return Variant(f"{stem}-base", beginning(recipe, _first(recipe)))
+
+
+def no_labels(stem: str, recipe: Recipe) -> Variant:
+    """The base model alone, trained to the same last epoch as the others."""
+    return _variant(stem, "no-labels", recipe, replace(recipe, labels=LabelSettings()))
+
+
+def full(stem: str, recipe: Recipe) -> Variant:
+    """The recipe as it is."""
+    return _variant(stem, "full", recipe, recipe)
+
+
+def raw_labels(stem: str, recipe: Recipe, combine: Combine) -> Variant:
+    """Labels made with NMS or a template of fusion, and taught as they are: no change (Δ) anywhere."""
+    stages = tuple(replace(stage, source="raw", scale=1.0) for stage in recipe.labels.stages)
+    labels = replace(recipe.labels, stages=stages, proposer=replace(recipe.labels.proposer, combine=combine))
+    return _variant(stem, f"labels-{combine}", recipe, replace(recipe, labels=labels))
+
+
+def label_temperature(stem: str, recipe: Recipe, temperature: float) -> Variant:
+    """The recipe with one temperature in all its generations of labels."""
+    stages = tuple(replace(stage, temperature=temperature) for stage in recipe.labels.stages)
+    changed = replace(recipe, labels=replace(recipe.labels, stages=stages))
+    return _variant(stem, f"temperature-{temperature:g}", recipe, changed)
+
+
+def with_nms(proposer: Proposer) -> Proposer:
+    """The same candidates in the same groups, of which the best stands alone instead of all being fused."""
+    return replace(proposer, combine="nms")
+
+
+def _variant(stem: str, kind: str, recipe: Recipe, changed: Recipe) -> Variant:
+    return Variant(f"{stem}-{kind}", changed, base=f"{stem}-base", shared=_first(recipe))
+
+
+def _first(recipe: Recipe) -> int:
+    first = first_labels(recipe)
+    if not first:
+        raise InputError("wanted a recipe that makes pseudo labels from some epoch on (labels.stages), got one without")
+    return first

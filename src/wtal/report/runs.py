@@ -1,0 +1,217 @@
+"""Runs as a report sees them: what each folder holds, what it lacks, and which differ by their seed alone."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wtal.data.store import Store, is_store
+from wtal.errors import InputError
+from wtal.formats import read_predictions
+from wtal.instances import Instances
+from wtal.train.config import Recipe, read_recipe
+from wtal.train.run import Run
+from wtal.typed import differences, plain
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedRun:
+    """A run's folder as read; `problems` says in words what is missing or damaged."""
+
+    run: Run
+    name: str
+    recipe: Recipe
+    environment: dict[str, Any]
+    evaluation: dict[str, Any] | None
+    log: list[dict[str, Any]]
+    problems: tuple[str, ...]
+
+    @property
+    def epochs(self) -> list[dict[str, Any]]:
+        """What was logged at the end of each epoch."""
+        return [line for line in self.log if "event" not in line]
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """What was logged beside the epochs: `labels` or `evaluation`."""
+        return [line for line in self.log if line.get("event") == kind]
+
+    @property
+    def generations(self) -> list[int]:
+        """The epochs at whose start labels were made."""
+        return [line["epoch"] for line in self.events("labels")]
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has trained to its last epoch."""
+        return (self.run.path / "model" / "model.json").exists()
+
+    def predictions(self, classes: Sequence[str]) -> dict[str, Instances] | None:
+        """Its instances in the test videos; None if there are none (yet)."""
+        path = self.run.path / "predictions.json"
+        return read_predictions(path, classes) if path.exists() else None
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Runs of one recipe from different seeds."""
+
+    name: str
+    number: int
+    runs: tuple[LoadedRun, ...]
+
+    @property
+    def recipe(self) -> Recipe:
+        """What they share, but for the seed."""
+        return self.runs[0].recipe
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Their seeds."""
+        return tuple(one.recipe.seed for one in self.runs)
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """All that one report is about. `store` is None where the data set is not at hand, and `notes` says so."""
+
+    groups: tuple[Group, ...]
+    store: Store | None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def runs(self) -> tuple[LoadedRun, ...]:
+        """The runs of all groups."""
+        return tuple(one for group in self.groups for one in group.runs)
+
+
+def load(paths: Sequence[Path | str], data: Path | None = None) -> Loaded:
+    """The runs in these folders, which must be of one data set; `data` is its store, if it has moved."""
+    if not paths:
+        raise InputError("wanted at least one folder of a run that wtal train made")
+    folders = list(dict.fromkeys(Path(path).resolve() for path in paths))
+    runs = [load_run(folder, name) for folder, name in zip(folders, _names(folders), strict=True)]
+    _refuse_different_data(runs)
+    groups = _grouped(runs)
+    store, notes = _find_store(runs[0], data)
+    return Loaded(groups, store, (*notes, *_repeated_seeds(groups)))
+
+
+def load_run(folder: Path, name: str) -> LoadedRun:
+    """The run in a folder, under a name to show it by."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} does not exist; wanted the folder of a run that wtal train made")
+    run, problems = Run(folder), []
+    if not (folder / "config.yaml").exists():
+        raise InputError(f"{folder} is not a run: it has no config.yaml, which wtal train writes first")
+    recipe = read_recipe(folder / "config.yaml")
+    environment = run.environment()
+    if environment is None:
+        raise InputError(f"{folder} is a broken run: it has no environment.json, so its data set is not known")
+    try:
+        evaluation = run.evaluation
+    except InputError as error:
+        evaluation = None
+        problems.append(str(error))
+    try:
+        log, damaged = run.metrics()
+    except InputError as error:
+        log, damaged = [], []
+        problems.append(str(error))
+    if damaged:
+        listed = ", ".join(map(str, damaged[:5]))
+        problems.append(f"line {listed} of metrics.jsonl cannot be read and is left out")
+    made = LoadedRun(run, name, recipe, environment, evaluation, log, ())
+    if not made.epochs:
+        problems.append("metrics.jsonl has no epoch, so there are no curves")
+    if not made.ended:
+        problems.append(
+            f"has not ended: {len(made.epochs)} of {recipe.epochs} epochs are logged; its scores are missing"
+        )
+    elif evaluation is None and not problems:
+        problems.append("has no evaluation.json: the truth of its test videos was not known; its scores are missing")
+    problems += [
+        f"labels of epoch {epoch} are missing (labels/{run.labels(epoch).name})"
+        for epoch in made.generations
+        if not run.labels(epoch).exists()
+    ]
+    return LoadedRun(run, name, recipe, environment, evaluation, log, tuple(problems))
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The folders' own names, led by as many parents as it takes to tell them apart.
+
+    >>> _names([Path("/a/one/run"), Path("/a/two/run")])
+    ['one/run', 'two/run']
+    """
+    depth = 1
+    names = [folder.name for folder in folders]
+    while len(set(names)) < len(names) and depth < max(len(folder.parts) for folder in folders):
+        depth += 1
+        names = ["/".join(folder.parts[-depth:]) for folder in folders]
+    return names
+
+
+def _refuse_different_data(runs: Sequence[LoadedRun]) -> None:
+    known = {one.name: one.environment.get("data", {}) for one in runs}
+    prints = {about.get("fingerprint") for about in known.values()}
+    if len(prints) > 1:
+        listed = "\n".join(
+            f"  {name}: {about.get('path')} ({str(about.get('fingerprint'))[:8]})" for name, about in known.items()
+        )
+        raise InputError(f"these runs are over different data, so their figures cannot stand side by side:\n{listed}")
+
+
+def _grouped(runs: Sequence[LoadedRun]) -> tuple[Group, ...]:
+    """Runs whose recipes differ by the seed alone, together; in the order in which they were given."""
+    together: list[list[LoadedRun]] = []
+    for one in runs:
+        wanted = plain(one.recipe.with_seed(0))
+        same = next((g for g in together if not differences(plain(g[0].recipe.with_seed(0)), wanted)), None)
+        if same is None:
+            together.append([one])
+        else:
+            same.append(one)
+    names = [_without_seed(group[0].name) for group in together]
+    if len(set(names)) < len(names):  # told apart by the whole folder name, then
+        names = [group[0].name for group in together]
+    return tuple(
+        Group(name, number, tuple(sorted(group, key=lambda one: one.recipe.seed)))
+        for number, (name, group) in enumerate(zip(names, together, strict=True))
+    )
+
+
+def _without_seed(name: str) -> str:
+    """A run's name without its seed.
+
+    >>> _without_seed("thumos14-rskp-seed0"), _without_seed("seed1")
+    ('thumos14-rskp', 'seed1')
+    """
+    return re.sub(r"[-_.]?seed[-_]?\d+$", "", name) or name
+
+
+def _repeated_seeds(groups: Sequence[Group]) -> list[str]:
+    return [
+        f"{group.name}: several runs have the seed {seed} ({', '.join(names)}); they count as if they were independent"
+        for group in groups
+        for seed in sorted(set(group.seeds))
+        if len(names := [one.name for one in group.runs if one.recipe.seed == seed]) > 1
+    ]
+
+
+def _find_store(one: LoadedRun, data: Path | None) -> tuple[Store | None, list[str]]:
+    about = one.environment.get("data", {})
+    path = Path(data or about.get("path", ""))
+    if data is None and not is_store(path):
+        gone = (
+            f"the data set {path} is not there, so there is nothing by class, by error or by video; --data STORE names "
+            "the place it has moved to"
+        )
+        return None, [gone]
+    store = Store.open(path)
+    if store.fingerprint != about.get("fingerprint"):
+        raise InputError(
+            f"{path} is not the data set of {one.name}: its fingerprint is {store.fingerprint[:8]}, the run's "
+            f"{str(about.get('fingerprint'))[:8]}"
+        )
+    return store, []

@@ -1,0 +1,104 @@
+"""The page as a person meets it: in a browser, on a small screen, in the dark, on paper."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from wtal.report.build import report
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'wtal[dev]'")
+
+#: by the names that Debian and others give it
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["playwright.Browser"]:
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium in CI; .ci/run ought to have installed it")
+        pytest.skip("needs Chromium, such as Debian's package chromium")
+    with playwright.sync_playwright() as started:
+        # the sandbox needs rights that containers and root do not have; the page is our own
+        opened = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def address(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("page") / "report.html"
+    report(runs, out)
+    return out.as_uri()
+
+
+def test_figures_and_tables_are_there_and_the_console_is_empty(browser, address: str) -> None:
+    page = browser.new_page()
+    said, asked = [], []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert page.locator("h1").inner_text() == "tiny · base"
+    figures = page.locator("figure.picture svg:visible")
+    assert figures.count() >= 10
+    for number in range(figures.count()):
+        box = figures.nth(number).bounding_box()
+        assert box["width"] > 300
+        assert box["height"] > 80
+        assert figures.nth(number).locator("path").count() > 3
+    first = page.locator("#table-scores-thumos14 tbody tr")
+    assert first.count() == 2
+    assert "±" in first.nth(0).inner_text()
+    page.locator("summary", has_text="The same as a table").click()
+    assert page.locator("#table-classes tbody tr:visible").count() == 3
+    with page.expect_download() as downloading:
+        page.locator("#table-scores-thumos14 a", has_text="CSV").click()
+    assert downloading.value.suggested_filename == "scores-thumos14.csv"
+    assert Path(downloading.value.path()).read_text().startswith("recipe,seeds,")
+    page.locator("nav a", has_text="Errors").click()
+    assert page.locator("#errors").bounding_box()["y"] >= 0
+    page.close()
+
+
+def colours(page) -> tuple[str, str, str]:
+    ground, text = page.evaluate(
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
+    label = page.locator("figure.picture svg text").first
+    return ground, text, label.evaluate("element => getComputedStyle(element).fill")
+
+
+def test_dark_follows_the_reader_figures_too(browser, address: str) -> None:
+    seen = {}
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme)
+        page.goto(address)
+        seen[scheme] = colours(page)
+        page.close()
+    assert seen["light"][0] == "rgb(255, 255, 255)"
+    assert all(light != dark for light, dark in zip(seen["light"], seen["dark"], strict=True))
+
+
+def test_a_small_screen_scrolls_within_figures_not_the_page(browser, address: str) -> None:
+    page = browser.new_page(viewport={"width": 375, "height": 700})
+    page.goto(address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    page.close()
+
+
+def test_on_paper_everything_is_light_and_open(browser, address: str) -> None:
+    page = browser.new_page(color_scheme="dark")
+    page.goto(address)
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("nav").is_hidden()
+    assert page.locator("#table-classes").is_visible()
+    assert page.pdf()[:4] == b"%PDF"
+    page.close()

@@ -1,0 +1,41 @@
+"""A generated data set of a few short videos, a recipe that goes through every part of training in a second, and what
+a run has come to."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from wtal.data.convert import convert
+from wtal.data.store import Store
+from wtal.data.storyboard import random_annotations
+from wtal.data.synthetic import synthetic_source
+
+RECIPE = """
+model: rskp
+model_options: {warmup_epoch: 1, dropout: 0.3, hidden: 24}
+epochs: 5
+batch_videos: 3
+learning_rate: [[3, 1e-2], [5, 5e-3]]
+labels:
+  stages:
+  - {from_epoch: 2, source: raw, delay: 1}
+  - {from_epoch: 4}
+test: {protocols: [thumos14]}
+"""
+
+
+def make_store(path: Path, *, seed: int = 0, n_train: int = 13, n_test: int = 3) -> Store:
+    rng = np.random.default_rng(seed)
+    made = random_annotations(rng, n_train=n_train, n_test=n_test, n_classes=3, duration_s=25.0)
+    convert(synthetic_source(made, rng, n_dims=16), path)
+    return Store.open(path)
+
+
+def outcome(run: Path) -> dict[str, object]:
+    """All that a run has learned, written and logged, but the time it took."""
+    logged = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    for line in logged:
+        line.pop("seconds", None)
+    files = ["model/model.safetensors", "model/model.json", "predictions.json", "evaluation.json", "config.yaml"]
+    return {"log": logged} | {name: (run / name).read_bytes() for name in files}
