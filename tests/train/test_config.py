@@ -33,6 +33,12 @@ def test_the_named_recipes_are_what_their_names_say() -> None:
     assert not read_recipe(RECIPES / "thumos14-rskp.yaml").labels.stages
 
 
+def test_recipes_that_come_with_wtal_are_read_by_name() -> None:
+    assert read_recipe("demo") == read_recipe(RECIPES / "demo.yaml")
+    with pytest.raises(InputError, match=r"cannot read the recipe demmo: .*one of .*demo, .*thumos14-rskp"):
+        read_recipe("demmo")
+
+
 @pytest.mark.parametrize(
     ("base", "ours"),
     [

@@ -3,6 +3,7 @@
 RUN/config.yaml         the recipe with every default filled in
 RUN/environment.json    versions, commit, seed, threads, the data set's fingerprint
 RUN/metrics.jsonl       one line per epoch, and one per generation of labels
+RUN/tensorboard/        the same as curves, if asked for
 RUN/checkpoints/        the newest two
 RUN/labels/             each generation of pseudo labels
 RUN/model/              the trained model, for Localizer.load

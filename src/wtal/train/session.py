@@ -4,16 +4,17 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 
 from wtal.data.findings import some
 from wtal.data.store import Store
-from wtal.errors import DataWarning, InputError
+from wtal.errors import DataWarning, InputError, MissingExtraError
 from wtal.formats import write_predictions
 from wtal.localize import Card, Localizer
 from wtal.models import MODELS, build
@@ -25,6 +26,7 @@ from wtal.train.distributed import Group, choose_device, process_group
 from wtal.train.loop import Hooks, Status, fit
 from wtal.train.relabel import Generation, write_generation
 from wtal.train.run import Run, describe_environment
+from wtal.train.tensorboard import curves
 from wtal.train.videos import Videos
 from wtal.typed import parse_options
 
@@ -42,9 +44,12 @@ def session(
     resume: bool,
     threads: int | None,
     checkpoint_every_s: float,
+    tensorboard: bool,
     watch: Callable[[Status], Any],
 ) -> Run:
     """See `wtal.train.train`."""
+    if tensorboard and find_spec("tensorboard") is None:  # said before anything is written
+        raise MissingExtraError("tensorboard", "tb")
     where = choose_device(device)
     recipe = _with_seed(recipe, run, seed, resume)
     if not resume and (run.path / "config.yaml").exists():
@@ -68,12 +73,21 @@ def session(
                 about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
                 run.begin(recipe, about)
             run.rewind_log(state.epoch, state.generations.epoch)
-        with _asked_to_stop() as stop:
-            hooks = _hooks(run, recipe, state, videos, group, checkpoint_every_s, stop, watch)
-            fit(state, recipe, videos, hooks=hooks, group=group, workers=threads if len(videos) > MANY_VIDEOS else 1)
-        if group.leads:
-            _finish(run, recipe, store, state.model, watch)
+        wanted = tensorboard and group.leads
+        with curves(run.path) if wanted else nullcontext(_nothing) as draw:
+            with _asked_to_stop() as stop:
+                hooks = _hooks(run, recipe, state, videos, group, checkpoint_every_s, stop, watch, draw)
+                workers = threads if len(videos) > MANY_VIDEOS else 1
+                fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
+            if group.leads:
+                _finish(run, recipe, store, state.model, watch)
+                scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}
+                draw({"epoch": recipe.epochs, "event": "mAP", **scores})
     return run
+
+
+def _nothing(_: Mapping[str, Any]) -> None:
+    """Draw nothing."""
 
 
 def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Recipe:
@@ -122,6 +136,7 @@ def _hooks(
     every_s: float,
     stop: Callable[[], bool],
     watch: Callable[[Status], Any],
+    draw: Callable[[Mapping[str, Any]], None],
 ) -> Hooks:
     if not group.leads:
         return Hooks(stop=stop)
@@ -135,13 +150,17 @@ def _hooks(
     def labels_made(made: Generation, epoch: int) -> None:
         write_generation(run.labels(epoch), made, videos, background=recipe.labels.background)
         counts = {"instances": sum(map(len, made.instances)), "programs": made.n_programs, "elastic": made.n_elastic}
-        run.log({"epoch": epoch, "event": "labels", **counts})
+        log({"epoch": epoch, "event": "labels", **counts})
+
+    def log(line: Mapping[str, Any]) -> None:
+        run.log(line)
+        draw(line)
 
     return Hooks(
         save=save,
         save_due=lambda: time.monotonic() - saved_at >= every_s,
         labels_made=labels_made,
-        epoch_ended=run.log,
+        epoch_ended=log,
         stop=stop,
         watch=watch,
     )
