@@ -132,10 +132,11 @@ def test_the_localizer_gives_what_training_predicted(whole_run: Path, store: Sto
     found = localizer(store.features(name), store.timebase(name), duration_s=store.duration_s(name))
     order = written[name].order()
     np.testing.assert_allclose(found.sorted().segments, written[name].segments[order], atol=1e-3)
-    assert len(Localizer.load(whole_run)(np.zeros((1, 16), np.float32))) == 0
+    assert len(Localizer.load(whole_run)(np.ones((1, 16), np.float32))) == 0
     for wrong, message in (
         (np.zeros((4, 15)), r"\(snippets, 16\), got \(4, 15\)"),
         (np.full((4, 16), np.nan), "finite"),
+        (np.zeros((4, 16)), "zero everywhere"),
     ):
         with pytest.raises(InputError, match=message):
             localizer(wrong)
