@@ -28,7 +28,7 @@ from wtal.formats.tcam import VideoMap, read_tcams
 from wtal.localize import Localizer, localize_maps
 from wtal.propose import RELEASED, Proposer
 from wtal.timebase import TimeBase
-from wtal.train import read_recipe, train
+from wtal.training import read_recipe, train
 
 LEVELS = (0.039, 0.011, 0.003, 0.001)
 SHOWN = 0.1  # an action counts if its peak reaches this

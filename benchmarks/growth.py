@@ -24,7 +24,7 @@ VIDEOS, SIZES, DIMS, EPOCHS = 100, (1, 3, 10), 512, 4
 CHILD = """
 import json, sys, threading
 from pathlib import Path
-from wtal.train import Recipe, train
+from wtal.training import Recipe, train
 
 def own_bytes():
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())

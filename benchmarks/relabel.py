@@ -25,10 +25,10 @@ from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import synthetic_source
 from wtal.localize import Localizer
 from wtal.models.protocol import Model
-from wtal.train import Recipe, read_recipe, train
-from wtal.train import relabel as relabelling
-from wtal.train.relabel import relabel, write_generation
-from wtal.train.videos import Videos
+from wtal.training import Recipe, read_recipe, train
+from wtal.training import relabel as relabelling
+from wtal.training.relabel import relabel, write_generation
+from wtal.training.videos import Videos
 
 ROUNDS = 3
 

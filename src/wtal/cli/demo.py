@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wtal.instances import Instances
     from wtal.localize import Localizer
     from wtal.propose import Proposer
-    from wtal.train import Recipe
+    from wtal.training import Recipe
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -60,7 +60,7 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
     from wtal.errors import MissingExtraError
     from wtal.formats import write_predictions
     from wtal.localize import Localizer
-    from wtal.train import read_recipe
+    from wtal.training import read_recipe
 
     for package, extra in (("matplotlib", "report"), ("torch", "train"), ("safetensors", "train")):
         if find_spec(package) is None:  # said now, not after the work is done
@@ -122,7 +122,7 @@ def _trained(
 ) -> Path:
     from rich.console import Console
 
-    from wtal.train import train
+    from wtal.training import train
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(f"training {what}: {recipe.epochs} epochs, into {run}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.store import Store
-    from wtal.train.run import Run
+    from wtal.training.run import Run
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ def _train(
     from rich.console import Console
 
     from wtal.cli.evaluate import data_warnings_on_stderr
-    from wtal.train import default_run, read_recipe, train
+    from wtal.training import default_run, read_recipe, train
 
     recipe = read_recipe(recipe_path)
     store, suffix = _open(data), ""
@@ -104,7 +104,7 @@ def interruptible(console: "Console", again: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        from wtal.train.loop import Interrupted
+        from wtal.training.loop import Interrupted
 
         if not isinstance(error, Interrupted):
             raise

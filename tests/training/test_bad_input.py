@@ -15,8 +15,8 @@ from wtal.data.writer import new_store
 from wtal.errors import InputError
 from wtal.localize import Localizer
 from wtal.pseudo.delta import Stage
-from wtal.train import Recipe, train
-from wtal.train.config import LabelSettings
+from wtal.training import Recipe, train
+from wtal.training.config import LabelSettings
 
 LABELLED = Recipe("rskp", 2, ((2, 1e-3),), {"hidden": 8}, labels=LabelSettings(stages=(Stage(1),)), batch_videos=2)
 

@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
-from wtal.train import checkpoint, train
+from wtal.training import checkpoint, train
 
 
 def drawn(run: Path, tag: str) -> list[tuple[int, float]]:

@@ -16,7 +16,7 @@ from wtal.formats.tcam import VideoMap
 from wtal.localize import Localizer, localize_maps
 from wtal.propose import RELEASED, Proposer
 from wtal.timebase import TimeBase
-from wtal.train import Recipe, read_recipe, train
+from wtal.training import Recipe, read_recipe, train
 
 SEEDS = (0, 1)
 RSKP = Recipe("rskp", 25, ((25, 2e-3),), {"warmup_epoch": 10, "spl_stages": ((0, 1.0), (11, 0.5))})

@@ -19,15 +19,15 @@ from wtal.formats import write_predictions
 from wtal.localize import Card, Localizer
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
-from wtal.train import checkpoint
-from wtal.train.checkpoint import State
-from wtal.train.config import Recipe
-from wtal.train.distributed import Group, choose_device, process_group
-from wtal.train.loop import Hooks, Status, fit
-from wtal.train.relabel import Generation, write_generation
-from wtal.train.run import Run, describe_environment
-from wtal.train.tensorboard import curves
-from wtal.train.videos import Videos
+from wtal.training import checkpoint
+from wtal.training.checkpoint import State
+from wtal.training.config import Recipe
+from wtal.training.distributed import Group, choose_device, process_group
+from wtal.training.loop import Hooks, Status, fit
+from wtal.training.relabel import Generation, write_generation
+from wtal.training.run import Run, describe_environment
+from wtal.training.tensorboard import curves
+from wtal.training.videos import Videos
 from wtal.typed import parse_options
 
 #: from so many videos on, processes that make labels are worth their start
@@ -47,7 +47,7 @@ def session(
     tensorboard: bool,
     watch: Callable[[Status], Any],
 ) -> Run:
-    """See `wtal.train.train`."""
+    """See `wtal.training.train`."""
     if tensorboard and find_spec("tensorboard") is None:  # said before anything is written
         raise MissingExtraError("tensorboard", "tb")
     where = choose_device(device)

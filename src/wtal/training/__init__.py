@@ -6,8 +6,8 @@ from typing import Any
 
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
-from wtal.train.config import Recipe, read_recipe
-from wtal.train.run import Run
+from wtal.training.config import Recipe, read_recipe
+from wtal.training.run import Run
 
 __all__ = ["Recipe", "Run", "default_run", "read_recipe", "train"]
 
@@ -40,11 +40,11 @@ def train(
     `seed` takes the place of the recipe's. With `resume` the run in that folder goes on from its newest checkpoint,
     to the same bits as if it had never stopped; it starts if it has not begun. `threads` of the processor are used,
     all by default; a run keeps the number that it began with. `tensorboard` draws curves into RUN/tensorboard.
-    Ctrl-C finishes the step, saves, and raises `wtal.train.loop.Interrupted`. `watch` is called with a
-    `wtal.train.loop.Status` after every step.
+    Ctrl-C finishes the step, saves, and raises `wtal.training.loop.Interrupted`. `watch` is called with a
+    `wtal.training.loop.Status` after every step.
     """
     try:
-        from wtal.train.session import session
+        from wtal.training.session import session
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "safetensors"):
             raise

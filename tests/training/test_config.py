@@ -8,9 +8,9 @@ import pytest
 from wtal.errors import InputError
 from wtal.propose import RELEASED
 from wtal.pseudo.delta import PAPER_SCHEDULE, RELEASED_SCHEDULE
-from wtal.train import read_recipe
-from wtal.train.config import write_recipe
-from wtal.train.session import model_options
+from wtal.training import read_recipe
+from wtal.training.config import write_recipe
+from wtal.training.session import model_options
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 START = "model: rskp\nepochs: 2\nlearning_rate: [[2, 1e-3]]\n"

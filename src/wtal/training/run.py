@@ -26,7 +26,7 @@ from wtal.errors import InputError
 from wtal.evaluate import score
 from wtal.files import written_whole
 from wtal.instances import Instances
-from wtal.train.config import Recipe, read_recipe, write_recipe
+from wtal.training.config import Recipe, read_recipe, write_recipe
 from wtal.typed import differences, plain
 
 
