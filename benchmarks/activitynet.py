@@ -29,7 +29,7 @@ from wtal.data.truth import read_with_findings
 from wtal.evaluate import classification_map, score
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
-from wtal.train import Recipe, read_recipe, train
+from wtal.training import Recipe, read_recipe, train
 
 SEED = 0
 PUBLISHED_DIMS = 2048

@@ -19,7 +19,7 @@ from wtal.data.truth import write_truth
 from wtal.data.writer import new_store
 from wtal.errors import InputError
 from wtal.formats import write_annotations
-from wtal.train import Recipe, train
+from wtal.training import Recipe, train
 from wtal.typed import parse
 
 PAGES = Path(__file__).parents[1] / "docs" / "how-to"

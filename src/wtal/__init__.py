@@ -29,9 +29,10 @@ _HOME = {
     "nms": "suppress",
     "read_annotations": "formats",
     "read_predictions": "formats",
-    "read_recipe": "train",
+    "read_recipe": "training",
     "score": "evaluate",
     "soft_nms": "suppress",
+    "train": "training",
     "write_predictions": "formats",
 }
 

@@ -142,6 +142,8 @@ class Localizer:
         x = torch.from_numpy(np.array(features, dtype=np.float32)).to(next(self.model.parameters()).device)
         if not bool(torch.isfinite(x).all()):
             raise InputError(f"{name}: features must be finite, but some are NaN or infinite")
+        if not bool(x.any()):
+            raise InputError(f"{name}: features are zero everywhere, as if they had never been computed")
         with torch.no_grad():
             output: Output = self.model(Batch.pack([x]))
         return output

@@ -90,14 +90,3 @@ def test_bad_input_ends_with_one_line_and_writes_nothing(maps, tmp_path, capsys,
     assert message in said
     assert "Traceback" not in said
     assert not out.exists()
-
-
-def test_demo_ends_with_a_picture_and_files_that_evaluate(tmp_path, capsys):
-    main(["demo", "-o", str(tmp_path), "--videos", "20"])
-    picture = tmp_path / "method.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    capsys.readouterr()
-    main(["evaluate", str(tmp_path / "fusion.json"), str(tmp_path / "truth.json"), "--json"])
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["protocol"] == "thumos14"
-    assert 50 < shown["average"]["0.1:0.7"] <= 100

@@ -14,9 +14,7 @@ from wtal.data.source import join_streams
 from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, World, synthetic_source, video_features
 from wtal.errors import InputError
-from wtal.evaluate import score
 from wtal.instances import Instances
-from wtal.propose import Proposer
 from wtal.timebase import TimeBase
 
 QUIET = Difficulty(noise=0.0, feature_noise=0.0, scene=0.0, variation=0.0)
@@ -79,7 +77,7 @@ def test_the_action_shows_where_it_is_and_nowhere_else(start: float, length: flo
     world = World.create(np.random.default_rng(0), 1, n_dims)
     clock = TimeBase(25.0, 16.0, -0.5)
     one = Instances([[start, start + length]])
-    bare = replace(QUIET, context=0.0)
+    bare = replace(QUIET, context=0.0, shoulder=0.0)
     x = video_features(world, one, 120, np.random.default_rng(1), timebase=clock, difficulty=bare)
     shown = world.evidence(x)[:, 0] > 0.05
     first, past = clock.to_positions(one.segments)[0]
@@ -100,6 +98,25 @@ def test_only_parts_of_an_action_are_salient_and_the_context_spills_over() -> No
         spilt.append((scene[:30] > 0.2).any() and (scene[70:] > 0.2).any())
     assert 0.05 < np.mean(inside) < 0.6
     assert np.mean(spilt) > 0.5
+
+
+def test_an_end_is_the_middle_of_a_shoulder_of_its_own_extent() -> None:
+    world = World.create(np.random.default_rng(0), 1, 64)
+    one = Instances([[32.0, 96.0]])  # snippets 50 to 150
+    flat = replace(QUIET, context=0.0, plateau=0.6, shoulder=0.25)
+    crossed = {level: [] for level in (0.1, 0.5, 0.9)}
+    for seed in range(60):
+        x = video_features(world, one, 200, np.random.default_rng(seed), difficulty=flat)
+        strength = world.evidence(x)[:, 0]
+        for side in (strength, strength[::-1]):
+            plateau = np.median(side[70:130])
+            for level, places in crossed.items():
+                places.append(int(np.argmax(side > level * plateau)) - 50)
+    assert np.median(crossed[0.1]) < -5
+    assert abs(np.median(crossed[0.5])) < 4
+    assert np.median(crossed[0.9]) > 5
+    widths = np.subtract(crossed[0.9], crossed[0.1])
+    assert np.quantile(widths, 0.9) > 4 * np.quantile(widths, 0.1)
 
 
 def test_the_same_seed_makes_the_same_features_in_any_order() -> None:
@@ -147,31 +164,6 @@ def test_tags_can_be_told_from_the_features() -> None:
         best = np.sort(evidence, axis=0)[-len(evidence) // 8 :].mean(axis=0).argmax()
         right += source.classes[best] in record.tags
     assert right >= 38
-
-
-def test_fusing_the_candidates_of_many_thresholds_beats_keeping_the_best() -> None:
-    """The same groups of candidates, once averaged, once reduced to their best: see the module's docstring."""
-    clock = TimeBase()
-    thresholds = tuple(np.arange(0.05, 0.96, 0.05).round(2).tolist())
-    ap: dict[str, list[float]] = {"nms": [], "gaussian": []}
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        made = random_annotations(rng, n_train=0, n_test=30, n_classes=5)
-        state = rng.bit_generator.state
-        source = synthetic_source(made, rng, n_dims=128)
-        rng.bit_generator.state = state
-        world = World.create(rng, 5, 128)
-        for combine, values in ap.items():
-            propose = Proposer(
-                thresholds=thresholds, relative=True, combine=combine, temperature=0.1, overlap_threshold=0.25
-            )
-            found = {}
-            for record in source.records:
-                tcam = np.clip(world.evidence(join_streams(record.name, source.load(record.name))), 0, 1)
-                tags = np.array([float(name in record.tags) for name in source.classes])
-                found[record.name] = clock.instances_to_seconds(propose(tcam.astype(np.float64), tags).instances)
-            values.append(score(found, made, protocol="thumos14").average["0.1:0.7"])
-    assert all(fused > kept + 0.5 for fused, kept in zip(ap["gaussian"], ap["nms"], strict=True)), ap
 
 
 def test_memory_stays_flat_while_a_store_is_written(tmp_path: Path) -> None:

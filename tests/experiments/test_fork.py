@@ -9,9 +9,9 @@ import pytest
 from small import outcome
 from wtal.data.store import Store
 from wtal.errors import InputError
-from wtal.train import Run, read_recipe, train
-from wtal.train.config import LabelSettings, Recipe
-from wtal.train.fork import beginning, fork, training_of
+from wtal.training import Run, read_recipe, train
+from wtal.training.config import LabelSettings, Recipe
+from wtal.training.fork import beginning, fork, training_of
 
 
 @pytest.fixture

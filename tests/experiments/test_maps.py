@@ -9,8 +9,8 @@ from wtal.experiments.finished import Finished
 from wtal.experiments.maps import mean_map, read_maps
 from wtal.experiments.plan import Variant, make_plan
 from wtal.experiments.sweep import carry_out
-from wtal.train import read_recipe
-from wtal.train.run import Run
+from wtal.training import read_recipe
+from wtal.training.run import Run
 
 COMMON = "epochs: 2\nbatch_videos: 5\nlearning_rate: [[2, 1e-2]]\n"
 RECIPES = {

@@ -12,7 +12,7 @@ from wtal.data.store import Store
 from wtal.experiments import catalogue, plugin
 from wtal.experiments.published import published
 from wtal.models import MODELS
-from wtal.train.loop import Interrupted
+from wtal.training.loop import Interrupted
 
 
 @pytest.fixture(scope="module")

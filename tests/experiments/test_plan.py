@@ -11,8 +11,8 @@ from wtal.errors import InputError
 from wtal.experiments import variants
 from wtal.experiments.plan import Variant, make_plan
 from wtal.experiments.sweep import carry_out
-from wtal.train import read_recipe, train
-from wtal.train.config import Recipe
+from wtal.training import read_recipe, train
+from wtal.training.config import Recipe
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from small import RECIPE, make_store
 from wtal.data.store import Store
-from wtal.train import train
+from wtal.training import train
 
 
 @pytest.fixture(scope="session")

@@ -71,7 +71,7 @@ def convert(
         skip_bad=skip_bad,
         dtype=dtype,
         overwrite=overwrite,
-        track=_progress("converting"),
+        track=progress("converting"),
     )
     _print_findings(findings)
     _print_store(out)
@@ -106,7 +106,7 @@ def check(
     from wtal.data.layouts import guess_layout, read_source
     from wtal.data.store import Store, is_store
 
-    track = _progress("checking")
+    track = progress("checking")
     if is_store(source):
         findings = checking.check_store(Store.open(source), track=track)
     else:
@@ -161,7 +161,7 @@ def synthesize(
             rng, n_train=train_videos, n_test=test_videos, n_classes=n_classes, background_only=background_only
         )
     source = synthetic_source(annotations, rng, n_dims=dims)
-    track = _progress("generating")
+    track = progress("generating")
     found = converting.convert(source, out, dtype=dtype, overwrite=overwrite, track=track)
     _print_findings(said + found)
     _print_store(out)
@@ -181,7 +181,9 @@ def _given(
     return Given(gt, tags, names, TimeBase(fps, stride_frames, offset))
 
 
-def _progress(what: str) -> "Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]":
+def progress(what: str) -> "Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]":
+    """A bar over videos, on stderr, to wrap a loop with."""
+
     def track(records: "Iterable[VideoRecord]") -> "Iterator[VideoRecord]":
         from rich.console import Console
         from rich.progress import track as bar

@@ -1,5 +1,6 @@
-"""`wtal demo`: the method on generated activation curves whose truth is known, with a picture at the end."""
+"""`wtal demo`: the whole method on a generated data set: train on tags, localize, compare, and a picture."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,114 +8,186 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-if TYPE_CHECKING:
-    import numpy as np
+from wtal.cli.data import progress
+from wtal.cli.evaluate import data_warnings_on_stderr
+from wtal.cli.train import interruptible, training_progress
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wtal.data.store import Store
     from wtal.instances import Instances
+    from wtal.localize import Localizer
+    from wtal.propose import Proposer
+    from wtal.training import Recipe
 
 
 def main(arguments: Sequence[str]) -> None:
     """Parse the arguments and run."""
+
+    def demo(
+        output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("demo-output"),
+        seed: int = 0,
+        train_videos: int = 100,
+        test_videos: int = 50,
+        n_classes: int = 10,
+        threads: int | None = None,
+    ) -> None:
+        """See the whole method on generated videos whose truth is known; ends with a table and a picture.
+
+        Trains RSKP on the videos' tags alone, once without and once with pseudo labels, then finds the actions in the
+        test videos with NMS and with fusion. Stopped by Ctrl-C, the same command goes on.
+
+        Args:
+            output: Folder for the data, the two runs, the predictions and the picture.
+            seed: Seed of the generated data and of training.
+            train_videos: Number of training videos.
+            test_videos: Number of test videos.
+            n_classes: Number of classes.
+            threads: Threads of the processor to use; by default all.
+        """
+        again = shlex.join(["wtal", "demo", *arguments])
+        _demo(output, seed, (train_videos, test_videos, n_classes), threads, again)
+
     tyro.cli(demo, prog="wtal demo", args=list(arguments))
 
 
-def demo(
-    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("demo-output"), seed: int = 0, videos: int = 200
-) -> None:
-    """See fusion, pseudo labels and evaluation at work on generated curves; ends with a picture.
-
-    Args:
-        output: Folder for the picture, the predictions and the truth.
-        seed: Seed of the generator.
-        videos: How many videos to generate.
-    """
+def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | None, again: str) -> None:
     from importlib.util import find_spec
 
+    from rich.console import Console
+
+    from wtal.errors import MissingExtraError
+    from wtal.formats import write_predictions
+    from wtal.localize import Localizer
+    from wtal.training import read_recipe
+
+    for package, extra in (("matplotlib", "report"), ("torch", "train"), ("safetensors", "train")):
+        if find_spec(package) is None:  # said now, not after the work is done
+            raise MissingExtraError(package, extra)
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    recipe = read_recipe("demo")
+    store = _generate(output / "store", seed, size, console)
+    without = replace(recipe, labels=replace(recipe.labels, stages=()))
+    trained = {
+        "rskp": _trained("RSKP on tags alone", without, store, output / "rskp", seed, threads, again),
+        "gaufuse": _trained(
+            "RSKP with LinPro and Δ pseudo labels", recipe, store, output / "gaufuse", seed, threads, again
+        ),
+    }
+    localizers = {name: Localizer.load(path, device="cpu") for name, path in trained.items()}
+    fusion = recipe.test.proposer
+    # RSKP's own way: candidates that share half of their length with a better one are dropped
+    nms = replace(fusion, combine="nms", overlap="own_length", overlap_threshold=0.5)
+    found = {
+        f"{model}-{way}": localizers[model].store(store, "test", proposer=proposer)
+        for model in trained
+        for way, proposer in (("nms", nms), ("fusion", fusion))
+    }
+    for name, predictions in found.items():
+        write_predictions(output / f"{name}.json", predictions, store.classes)
+    _print_scores(found, store)
+    _draw(output / "timeline.png", localizers["gaufuse"], store, recipe, nms)
+    _print_next(output)
+
+
+def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Console") -> "Store":
     import numpy as np
+
+    from wtal.data.convert import convert
+    from wtal.data.source import join_streams
+    from wtal.data.store import Store, is_store
+    from wtal.data.storyboard import random_annotations
+    from wtal.data.synthetic import synthetic_source
+    from wtal.errors import InputError
+
+    n_train, n_test, n_classes = size
+    rng = np.random.default_rng(seed)
+    made = random_annotations(rng, n_train=n_train, n_test=n_test, n_classes=n_classes)
+    source = synthetic_source(made, rng)
+    if is_store(path):  # of the same command before: everything goes on from what is there
+        store, first = Store.open(path), source.records[0].name
+        same = list(store.names()) == [record.name for record in source.records]
+        if not same or not np.array_equal(store.features(first), join_streams(first, source.load(first))):
+            raise InputError(f"{path} is of a demo with another seed or size; choose another folder with -o")
+        return store
+    convert(source, path, track=progress("generating"))
+    actions = sum(len(video.instances) for video in made.videos.values())
+    console.print(f"generated {n_train} training and {n_test} test videos of {n_classes} classes, {actions} actions")
+    return Store.open(path)
+
+
+def _trained(
+    what: str, recipe: "Recipe", store: "Store", run: Path, seed: int, threads: int | None, again: str
+) -> Path:
+    from rich.console import Console
+
+    from wtal.training import train
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
+    with interruptible(console, again), data_warnings_on_stderr(), training_progress(console, recipe.epochs) as watch:
+        return train(recipe, store, run, seed=seed, device="cpu", resume=True, threads=threads, watch=watch).path
+
+
+def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from wtal.annotations import Annotations, Video
-    from wtal.errors import MissingExtraError
     from wtal.evaluate import score
-    from wtal.formats import write_annotations, write_predictions
-    from wtal.propose import PAPER
+
+    table = Table(title="test videos: mAP in percent at tIoU", caption="one seed; see docs/how-to/train.md for several")
+    for heading in ("", "0.1", "0.3", "0.5", "0.7", "average 0.1:0.7"):
+        table.add_column(heading, justify="right" if heading else "left")
+    titles = {"rskp": "RSKP", "gaufuse": "RSKP + pseudo labels", "nms": "NMS", "fusion": "fusion"}
+    truth = store.truth()
+    for name, predictions in found.items():
+        result = score(predictions, truth, protocol="thumos14")
+        at = dict(zip(result.tiou, result.map, strict=True))
+        title = ", ".join(titles[part] for part in name.split("-"))
+        values = [*(at[t] for t in (0.1, 0.3, 0.5, 0.7)), result.average["0.1:0.7"]]
+        table.add_row(title, *(f"{value:.1f}" for value in values))
+    Console().print(table)
+
+
+def _draw(path: Path, localizer: "Localizer", store: "Store", recipe: "Recipe", nms: "Proposer") -> None:
+    """One test video's class, from activation curve to the labels that it would get in training."""
+    from wtal.instances import Instances
     from wtal.pseudo.linpro import label_video
     from wtal.report.timeline import draw_timeline
-    from wtal.timebase import TimeBase
 
-    if find_spec("matplotlib") is None:  # said now, not after the work is done
-        raise MissingExtraError("matplotlib", "report")
-    console = Console()
-    rng, clock = np.random.default_rng(seed), TimeBase()
-    made = {f"generated_{number:03d}": generate(rng) for number in range(videos)}
-    truth = Annotations(
-        ("Action",),
-        {
-            name: Video("test", len(curve) * clock.snippet_s, clock.instances_to_seconds(actions))
-            for name, (curve, actions) in made.items()
-        },
-    )
-    write_annotations(output / "truth.json", truth)
-    table = Table(title=f"{videos} generated videos: mAP at tIoU", caption="wtal evaluate scores such files")
-    for heading in ("", "0.3", "0.5", "0.7", "average 0.1:0.7"):
-        table.add_column(heading, justify="right" if heading else "left")
-    levels = tuple(np.linspace(0.05, 0.95, 19).round(2).tolist())
-    ways = {
-        "NMS": replace(PAPER, thresholds=levels, combine="nms", overlap_threshold=0.5),
-        "Gaussian fusion": replace(PAPER, thresholds=levels),
-    }
-    for name, proposer in ways.items():
-        found = {
-            video: clock.instances_to_seconds(proposer(curve, np.ones(1)).instances)
-            for video, (curve, _) in made.items()
-        }
-        write_predictions(output / f"{name.split()[-1].lower()}.json", found, truth.classes)
-        result = score(found, truth, protocol="thumos14")
-        at = dict(zip(result.tiou, result.map, strict=True))
-        table.add_row(name, *[f"{at[t]:.1f}" for t in (0.3, 0.5, 0.7)], f"{result.average['0.1:0.7']:.1f}")
-    console.print(table)
-
-    curve, actions = next(iter(made.values()))
-    fused = ways["Gaussian fusion"](curve, np.ones(1))
-    labels = label_video(fused.instances, len(curve), 1, rows="mean")
-    picture = output / "method.png"
+    name = store.names("test")[0]
+    true = store.truth().videos[name].instances
+    label = int(true.labels[0])
+    of_label = store.timebase(name).to_positions(true.segments[true.labels == label])
+    shown = localizer.map(name, store.features(name))
+    fused = recipe.test.proposer(shown.tcam, classes=[label])
+    labels = label_video(fused.instances, len(shown.tcam), len(store.classes), rows=recipe.labels.rows)
     draw_timeline(
-        picture,
-        title="One generated video: candidates of many thresholds, fused, then turned into snippet labels",
-        truth=actions,
-        curves={"activation": curve[:, 0], "pseudo labels\n(LinPro)": labels.values[:, 0]},
+        path,
+        title=f"{name}, {store.classes[label]}: candidates of many thresholds, fused, then turned into snippet labels",
+        truth=Instances(of_label),
+        curves={"activation": shown.tcam[:, label], "pseudo labels\n(LinPro)": labels.values[:, label]},
         segments={
             "candidates": fused.candidates.instances,
-            "NMS": ways["NMS"](curve, np.ones(1)).instances,
+            "NMS": nms(shown.tcam, classes=[label]).instances,
             "fused": fused.instances,
         },
     )
-    console.print(f"picture: {picture}", highlight=False, soft_wrap=True)
 
 
-def generate(rng: "np.random.Generator") -> "tuple[np.ndarray, Instances]":
-    """An activation curve (t, 1) as weakly trained models give it, and the actions under it.
+def _print_next(output: Path) -> None:
+    from rich.console import Console
 
-    Only a part of each action is salient, so that high thresholds cut actions short; what lies around is half active,
-    so that low thresholds run over. No single threshold is right, which is why combining many pays.
-    """
-    import numpy as np
-
-    from wtal.instances import Instances
-
-    n = int(rng.integers(3, 7))
-    lengths, gaps = rng.uniform(6, 24, n), rng.uniform(6, 20, n + 1)
-    starts = np.cumsum(gaps[:-1]) + np.cumsum(np.concatenate([[0.0], lengths[:-1]]))
-    t = int(starts[-1] + lengths[-1] + gaps[-1])
-    centres = np.arange(t) + 0.5
-    curve = np.zeros(t)
-    for start, length in zip(starts, lengths, strict=True):
-        salient = start + length * rng.uniform(0.3, 0.7)
-        near = np.exp(-0.5 * ((centres - salient) / (0.35 * length)) ** 2)
-        inside = (centres >= start) & (centres < start + length)
-        curve = np.maximum(curve, rng.uniform(0.6, 1.0) * np.where(inside, 0.35 + 0.65 * near, 0.5 * near))
-    for bump in rng.uniform(0, t, n):  # context that looks like the action for a moment
-        curve = np.maximum(curve, rng.uniform(0.3, 0.8) * np.exp(-0.5 * ((centres - bump) / 1.5) ** 2))
-    curve = np.convolve(curve + 0.25 * rng.standard_normal(t), [0.25, 0.5, 0.25], mode="same")
-    return np.clip(curve, 0.0, 1.0)[:, None], Instances(np.column_stack([starts, starts + lengths]))
+    run, store = output / "gaufuse", output / "store"
+    steps = {
+        "picture": f"{output / 'timeline.png'}",
+        "trained run": f"{run}  (recipe, losses, labels of each generation, checkpoints, model)",
+        "localize": f"wtal localize {run} --features {store} --split test -o found.json",
+        "evaluate": f"wtal evaluate {output / 'rskp-nms.json'} {store / 'gt.json'} --diagnose",
+        "train": f"wtal train demo --data {store} --seed 1",
+        "your data": "wtal data convert FEATURES --tags tags.csv -o STORE, then wtal train demo --data STORE",
+    }
+    width = max(map(len, steps))
+    for title, text in steps.items():
+        Console(highlight=False, soft_wrap=True).print(f"{title:<{width}}  {text}", markup=False)

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> None:
         """
         from wtal.cli.train import open_store
         from wtal.experiments.setting import Setting
-        from wtal.train import read_recipe
+        from wtal.training import read_recipe
 
         setting = Setting(open_store(data), recipe.stem, read_recipe(recipe), recipes, videos)
         options = {"device": device, "threads": threads, "evaluate_every": evaluate_every}
@@ -119,7 +119,7 @@ def _train(plan: "Plan", store: "Store", console: "Console", options: dict[str, 
         with _progress(console, plan) as watch:
             carry_out(plan, store, watch=watch, done=lambda job: console.print(f"done: {job.path}"), **options)
     except KeyboardInterrupt as error:
-        from wtal.train.loop import Interrupted
+        from wtal.training.loop import Interrupted
 
         if not isinstance(error, Interrupted):
             raise

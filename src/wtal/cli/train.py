@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.store import Store
-    from wtal.train.run import Run
+    from wtal.training.run import Run
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -32,6 +32,7 @@ def main(arguments: Sequence[str]) -> None:
         checkpoint_every_s: float = 300.0,
         evaluate_every: int | None = None,
         fold: str | None = None,
+        tensorboard: bool = False,
     ) -> None:
         """Train on videos that carry tags only, then localize and score the test videos.
 
@@ -51,8 +52,22 @@ def main(arguments: Sequence[str]) -> None:
                 last epoch counts all the same.
             fold: Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose
                 settings without a look at the test videos.
+            tensorboard: Draw losses, learning rate and scores for TensorBoard, into RUN/tensorboard.
         """
-        _train(recipe, data, run, seed, device, resume, threads, checkpoint_every_s, evaluate_every, fold, arguments)
+        _train(
+            recipe,
+            data,
+            run,
+            seed,
+            device,
+            resume,
+            threads,
+            checkpoint_every_s,
+            evaluate_every,
+            fold,
+            tensorboard,
+            arguments,
+        )
 
     tyro.cli(train, prog="wtal train", args=list(arguments))
 
@@ -68,44 +83,52 @@ def _train(
     checkpoint_every_s: float,
     evaluate_every: int | None,
     fold: str | None,
+    tensorboard: bool,
     arguments: Sequence[str],
 ) -> None:
     from rich.console import Console
 
     from wtal.cli.evaluate import data_warnings_on_stderr
-    from wtal.train import read_recipe, train
+    from wtal.training import default_run, read_recipe, train
 
     recipe = read_recipe(recipe_path)
     store, suffix = open_store(data), ""
     if fold is not None:
         store, suffix = store.fold(*_fold(fold)), f"-fold{fold.replace('/', 'of')}"
-    begun = folder or Path("runs") / f"{recipe_path.stem}{suffix}-seed{recipe.seed if seed is None else seed}"
+    begun = folder or default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
     console = Console(stderr=True)
+    again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
+    with interruptible(console, again), data_warnings_on_stderr(), training_progress(console, recipe.epochs) as watch:
+        run = train(
+            recipe,
+            store,
+            begun,
+            seed=seed,
+            device=device,
+            resume=resume,
+            threads=threads,
+            checkpoint_every_s=checkpoint_every_s,
+            evaluate_every=evaluate_every,
+            tensorboard=tensorboard,
+            watch=watch,
+        )
+    if _leads():
+        _print_result(run)
+
+
+@contextmanager
+def interruptible(console: "Console", again: str) -> Iterator[None]:
+    """After Ctrl-C, once training has saved, say which command goes on, and end."""
     try:
-        with data_warnings_on_stderr(), _progress(console, recipe.epochs) as watch:
-            run = train(
-                recipe,
-                store,
-                begun,
-                seed=seed,
-                device=device,
-                resume=resume,
-                threads=threads,
-                checkpoint_every_s=checkpoint_every_s,
-                evaluate_every=evaluate_every,
-                watch=watch,
-            )
+        yield
     except KeyboardInterrupt as error:
-        from wtal.train.loop import Interrupted
+        from wtal.training.loop import Interrupted
 
         if not isinstance(error, Interrupted):
             raise
-        again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
         if _leads():
             console.print(f"stopped; everything is saved. To go on:\n  {again}", highlight=False, soft_wrap=True)
         sys.exit(130)
-    if _leads():
-        _print_result(run)
 
 
 def _fold(text: str) -> tuple[int, int]:
@@ -136,7 +159,7 @@ def open_store(path: Path) -> "Store":
 
 
 @contextmanager
-def _progress(console: "Console", epochs: int) -> Iterator[Callable[[Any], None]]:
+def training_progress(console: "Console", epochs: int) -> Iterator[Callable[[Any], None]]:
     """A bar over epochs with the time left, one over the steps of what is going on, and the losses."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

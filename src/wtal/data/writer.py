@@ -60,6 +60,8 @@ class StoreWriter:
             block = np.ascontiguousarray(features, dtype=self.dtype)
         if not np.isfinite(block).all():
             raise InputError(f"{name}: features are not finite as {self.dtype}; {_NOT_FINITE}")
+        if not block.any():
+            raise InputError(f"{name}: features are zero everywhere; extract them again or leave the video out")
         data = block.tobytes()
         self.file.write(data)
         self.digest.update(data)

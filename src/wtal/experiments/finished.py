@@ -17,7 +17,7 @@ from wtal.localize import Localizer, localize_map
 from wtal.propose import Proposer
 from wtal.report.measures import average, clocks
 from wtal.report.table import Measure, measured
-from wtal.train.config import Recipe
+from wtal.training.config import Recipe
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from wtal.report.measures import GenerationQuality, average, clocks, in_seconds,
 from wtal.report.plots import line_plot
 from wtal.report.runs import load_run
 from wtal.report.table import Cell, Column, Table, measured
-from wtal.train.config import LabelSettings
+from wtal.training.config import LabelSettings
 
 
 def wanted(setting: Setting) -> list[Variant]:
@@ -116,7 +116,7 @@ def _map_quality(finished: Finished, job: Job) -> Quality:
 
 
 def _made_quality(setting: Setting, finished: Finished, job: Job, settings: LabelSettings) -> Quality:
-    from wtal.train.relabel import labels_from
+    from wtal.training.relabel import labels_from
 
     split = job.recipe.train_split
     maps = finished.maps(job, split, for_labels=True)

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from wtal.data.store import Store
 from wtal.errors import InputError
-from wtal.train.config import Recipe, read_recipe
-from wtal.train.fork import beginning, training_of
-from wtal.train.run import Run
+from wtal.training.config import Recipe, read_recipe
+from wtal.training.fork import beginning, training_of
+from wtal.training.run import Run
 
 State = Literal["finished", "begun", "new"]
 

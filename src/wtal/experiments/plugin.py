@@ -10,8 +10,8 @@ from wtal.experiments.setting import Experiment, Setting, columns
 from wtal.models import MODELS
 from wtal.report.blocks import Section, Text
 from wtal.report.table import Cell, Table
-from wtal.train.config import Recipe, read_recipe
-from wtal.train.fork import beginning, first_labels, training_of
+from wtal.training.config import Recipe, read_recipe
+from wtal.training.fork import beginning, first_labels, training_of
 
 
 def recipes_of(setting: Setting, model: str) -> tuple[Path, Path]:

@@ -16,7 +16,7 @@ from wtal.report.blocks import Picture, Section
 from wtal.report.measures import clocks
 from wtal.report.style import GREEN, ORANGE, PURPLE
 from wtal.report.timeline import Row, timeline
-from wtal.train.run import Run
+from wtal.training.run import Run
 
 #: the classes that the paper shows
 CLASSES = ("GolfSwing", "JavelinThrow")

@@ -9,7 +9,7 @@ from wtal.experiments.finished import Finished
 from wtal.experiments.plan import Variant
 from wtal.report.blocks import Section
 from wtal.report.table import Column
-from wtal.train.config import Recipe
+from wtal.training.config import Recipe
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from typing import Any
 
 from wtal.data.store import Store
 from wtal.experiments.plan import Job, Plan
-from wtal.train import train
-from wtal.train.fork import fork
-from wtal.train.run import Run
+from wtal.training import train
+from wtal.training.fork import fork
+from wtal.training.run import Run
 
 
 def carry_out(

@@ -5,8 +5,8 @@ from dataclasses import replace
 from wtal.errors import InputError
 from wtal.experiments.plan import Variant
 from wtal.propose import Combine, Proposer
-from wtal.train.config import LabelSettings, Recipe
-from wtal.train.fork import beginning, first_labels
+from wtal.training.config import LabelSettings, Recipe
+from wtal.training.fork import beginning, first_labels
 
 #: the paper's order: NMS is the baseline
 TEMPLATES: tuple[Combine, ...] = ("nms", "uniform", "exponential", "student_t", "gaussian")

@@ -10,8 +10,8 @@ from wtal.data.store import Store, is_store
 from wtal.errors import InputError
 from wtal.formats import read_predictions
 from wtal.instances import Instances
-from wtal.train.config import Recipe, read_recipe
-from wtal.train.run import Run
+from wtal.training.config import Recipe, read_recipe
+from wtal.training.run import Run
 from wtal.typed import differences, plain
 
 

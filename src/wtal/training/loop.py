@@ -15,11 +15,11 @@ from wtal.errors import InputError
 from wtal.losses import pseudo_label_loss
 from wtal.models.protocol import Batch, Output
 from wtal.pseudo.delta import Stage
-from wtal.train.checkpoint import State
-from wtal.train.config import Recipe
-from wtal.train.distributed import ALONE, Group
-from wtal.train.relabel import Generation, relabel, target
-from wtal.train.videos import Batches, Videos, shuffled, video_seeds
+from wtal.training.checkpoint import State
+from wtal.training.config import Recipe
+from wtal.training.distributed import ALONE, Group
+from wtal.training.relabel import Generation, relabel, target
+from wtal.training.videos import Batches, Videos, shuffled, video_seeds
 
 
 @dataclass(frozen=True)

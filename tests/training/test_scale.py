@@ -12,9 +12,9 @@ from wtal.data.store import Store
 from wtal.data.storyboard import random_annotations
 from wtal.data.writer import new_store
 from wtal.formats import write_annotations
-from wtal.train import Recipe, train
-from wtal.train.config import Sampling
-from wtal.train.loop import Status
+from wtal.training import Recipe, train
+from wtal.training.config import Sampling
+from wtal.training.loop import Status
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 RUN/config.yaml         the recipe with every default filled in
 RUN/environment.json    versions, commit, seed, threads, the data set's fingerprint
 RUN/metrics.jsonl       one line per epoch, and one per generation of labels
+RUN/tensorboard/        the same as curves, if asked for
 RUN/checkpoints/        the newest two
 RUN/labels/             each generation of pseudo labels
 RUN/model/              the trained model, for Localizer.load
@@ -25,7 +26,7 @@ from wtal.errors import InputError
 from wtal.evaluate import score
 from wtal.files import written_whole
 from wtal.instances import Instances
-from wtal.train.config import Recipe, read_recipe, write_recipe
+from wtal.training.config import Recipe, read_recipe, write_recipe
 from wtal.typed import differences, plain
 
 

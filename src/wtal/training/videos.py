@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from wtal.data.sampling import perturbed
 from wtal.data.store import Store
 from wtal.models.protocol import Batch
-from wtal.train.config import Sampling
+from wtal.training.config import Sampling
 
 
 class Videos:

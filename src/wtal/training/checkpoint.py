@@ -22,7 +22,7 @@ from torch import Tensor
 
 from wtal.errors import InputError
 from wtal.models.protocol import Model
-from wtal.train.relabel import Generations
+from wtal.training.relabel import Generations
 
 KEPT = 2
 

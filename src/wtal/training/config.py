@@ -141,17 +141,29 @@ class Recipe:
 
 
 def read_recipe(path: Path | str) -> Recipe:
-    """The recipe in a YAML file; a wrong key, type or value is an error that names the file and the key."""
+    """The recipe in a YAML file, or one that comes with wtal, by name (demo); a wrong key, type or value is an error
+    that names the file and the key."""
+    own = shipped_recipes()
+    path = own.get(str(path), Path(path))
     try:
-        given = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
+        given = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
-        raise InputError(f"cannot read the recipe {path}: {error.strerror}") from error
+        raise InputError(
+            f"cannot read the recipe {path}: {error.strerror}; wanted a YAML file or one of {', '.join(own)}"
+        ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a YAML file: {error}") from error
     try:
         return parse(Recipe, given)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """The recipes that come with wtal: inside the package where it is installed, in recipes/ in a checkout."""
+    package = Path(__file__).parents[1]
+    folder = next((one for one in (package / "recipes", package.parents[1] / "recipes") if one.is_dir()), package)
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def write_recipe(path: Path, recipe: Recipe) -> None:

@@ -9,8 +9,8 @@ import yaml
 
 from wtal.data.store import Store
 from wtal.localize import Localizer
-from wtal.train import Recipe, train
-from wtal.train.loop import Interrupted, Status
+from wtal.training import Recipe, train
+from wtal.training.loop import Interrupted, Status
 from wtal.typed import parse
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]

@@ -4,28 +4,30 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 
 from wtal.data.findings import some
 from wtal.data.store import Store
-from wtal.errors import DataWarning, InputError
+from wtal.errors import DataWarning, InputError, MissingExtraError
 from wtal.formats import write_predictions
 from wtal.localize import Card, Localizer
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
-from wtal.train import checkpoint
-from wtal.train.checkpoint import State
-from wtal.train.config import Recipe
-from wtal.train.distributed import Group, choose_device, process_group
-from wtal.train.loop import Hooks, Status, fit
-from wtal.train.relabel import Generation, write_generation
-from wtal.train.run import Run, describe_environment, scored
-from wtal.train.videos import Videos
+from wtal.training import checkpoint
+from wtal.training.checkpoint import State
+from wtal.training.config import Recipe
+from wtal.training.distributed import Group, choose_device, process_group
+from wtal.training.loop import Hooks, Status, fit
+from wtal.training.relabel import Generation, write_generation
+from wtal.training.run import Run, describe_environment, scored
+from wtal.training.tensorboard import curves
+from wtal.training.videos import Videos
 from wtal.typed import parse_options
 
 #: from so many videos on, processes that make labels are worth their start
@@ -43,11 +45,14 @@ def session(
     threads: int | None,
     checkpoint_every_s: float,
     evaluate_every: int | None,
+    tensorboard: bool,
     watch: Callable[[Status], Any],
 ) -> Run:
-    """See `wtal.train.train`."""
+    """See `wtal.training.train`."""
     if evaluate_every is not None and evaluate_every < 1:
         raise InputError(f"--evaluate-every must be 1 epoch or more, got {evaluate_every}")
+    if tensorboard and find_spec("tensorboard") is None:  # said before anything is written
+        raise MissingExtraError("tensorboard", "tb")
     where = choose_device(device)
     recipe = _with_seed(recipe, run, seed, resume)
     if not resume and (run.path / "config.yaml").exists():
@@ -71,12 +76,21 @@ def session(
                 about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
                 run.begin(recipe, about)
             run.rewind_log(state.epoch, state.generations.epoch)
-        with _asked_to_stop() as stop:
-            hooks = _hooks(run, recipe, state, videos, group, checkpoint_every_s, evaluate_every, stop, watch)
-            fit(state, recipe, videos, hooks=hooks, group=group, workers=threads if len(videos) > MANY_VIDEOS else 1)
-        if group.leads:
-            _finish(run, recipe, store, state.model, watch)
+        wanted = tensorboard and group.leads
+        with curves(run.path) if wanted else nullcontext(_nothing) as draw:
+            with _asked_to_stop() as stop:
+                hooks = _hooks(run, recipe, state, videos, group, checkpoint_every_s, evaluate_every, stop, watch, draw)
+                workers = threads if len(videos) > MANY_VIDEOS else 1
+                fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
+            if group.leads:
+                _finish(run, recipe, store, state.model, watch)
+                scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}
+                draw({"epoch": recipe.epochs, "event": "mAP", **scores})
     return run
+
+
+def _nothing(_: Mapping[str, Any]) -> None:
+    """Draw nothing."""
 
 
 def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Recipe:
@@ -126,6 +140,7 @@ def _hooks(
     evaluate_every: int | None,
     stop: Callable[[], bool],
     watch: Callable[[Status], Any],
+    draw: Callable[[Mapping[str, Any]], None],
 ) -> Hooks:
     if not group.leads:
         return Hooks(stop=stop)
@@ -139,13 +154,17 @@ def _hooks(
     def labels_made(made: Generation, epoch: int) -> None:
         write_generation(run.labels(epoch), made, videos, background=recipe.labels.background)
         counts = {"instances": sum(map(len, made.instances)), "programs": made.n_programs, "elastic": made.n_elastic}
-        run.log({"epoch": epoch, "event": "labels", **counts})
+        log({"epoch": epoch, "event": "labels", **counts})
+
+    def log(line: Mapping[str, Any]) -> None:
+        run.log(line)
+        draw(line)
 
     def epoch_ended(metrics: dict[str, Any]) -> None:
-        run.log(metrics)
+        log(metrics)
         done = metrics["epoch"] + 1
         if evaluate_every and done % evaluate_every == 0 and done < recipe.epochs:
-            _evaluate_on_the_way(run, recipe, videos.store, state.model, metrics["epoch"])
+            _evaluate_on_the_way(log, recipe, videos.store, state.model, metrics["epoch"])
 
     return Hooks(
         save=save,
@@ -175,7 +194,9 @@ def _has_test_videos(recipe: Recipe, store: Store) -> bool:
     return any(record.split == recipe.test_split for record in store.records.values())
 
 
-def _evaluate_on_the_way(run: Run, recipe: Recipe, store: Store, model: Model, epoch: int) -> None:
+def _evaluate_on_the_way(
+    log: Callable[[Mapping[str, Any]], None], recipe: Recipe, store: Store, model: Model, epoch: int
+) -> None:
     """Log the scores of the model as it is; it learns on as if nobody had looked."""
     if not _has_test_videos(recipe, store):
         return
@@ -183,7 +204,7 @@ def _evaluate_on_the_way(run: Run, recipe: Recipe, store: Store, model: Model, e
     model.train()
     if scores is not None:
         averages = {protocol: one["average"] for protocol, one in scores.items()}
-        run.log({"epoch": epoch, "event": "evaluation", "average": averages})
+        log({"epoch": epoch, "event": "evaluation", "average": averages})
 
 
 def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callable[[Status], Any]) -> None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from wtal.errors import InputError
-from wtal.train.config import LabelSettings, LocalizeSettings, Recipe, read_recipe
-from wtal.train.run import Run
+from wtal.training.config import LabelSettings, LocalizeSettings, Recipe, read_recipe
+from wtal.training.run import Run
 from wtal.typed import differences, plain
 
 
@@ -51,7 +51,7 @@ def training_of(recipe: Recipe) -> dict[str, Any]:
 def fork(base: Run, recipe: Recipe, into: Run) -> None:
     """Begin a run of `recipe` in the folder `into` with all that the finished run `base` has learned.
 
-    `wtal.train.train(recipe, …, into.path, resume=True)` then goes on from there.
+    `wtal.train(recipe, …, into.path, resume=True)` then goes on from there.
     """
     shared = read_recipe(base.path / "config.yaml")
     changed = differences(training_of(shared), training_of(beginning(recipe, shared.epochs)))

@@ -8,9 +8,9 @@ import pytest
 from wtal.errors import InputError
 from wtal.propose import RELEASED
 from wtal.pseudo.delta import PAPER_SCHEDULE, RELEASED_SCHEDULE
-from wtal.train import read_recipe
-from wtal.train.config import write_recipe
-from wtal.train.session import model_options
+from wtal.training import read_recipe
+from wtal.training.config import write_recipe
+from wtal.training.session import model_options
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 START = "model: rskp\nepochs: 2\nlearning_rate: [[2, 1e-3]]\n"
@@ -31,6 +31,12 @@ def test_the_named_recipes_are_what_their_names_say() -> None:
     assert [released.rate_at(epoch) for epoch in (79, 80, 244, 245, 349)] == [5e-5, 4e-5, 2.048e-5, 5.12e-7, 2.56e-7]
     assert read_recipe(RECIPES / "thumos14-gaufuse-paper.yaml").schedule == PAPER_SCHEDULE
     assert not read_recipe(RECIPES / "thumos14-rskp.yaml").labels.stages
+
+
+def test_recipes_that_come_with_wtal_are_read_by_name() -> None:
+    assert read_recipe("demo") == read_recipe(RECIPES / "demo.yaml")
+    with pytest.raises(InputError, match=r"cannot read the recipe demmo: .*one of .*demo, .*thumos14-rskp"):
+        read_recipe("demmo")
 
 
 @pytest.mark.parametrize(

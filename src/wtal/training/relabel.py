@@ -19,8 +19,8 @@ from wtal.models.protocol import Model, Output
 from wtal.pseudo.delta import Stage, delta_labels
 from wtal.pseudo.flanks import Flanks
 from wtal.pseudo.linpro import label_videos
-from wtal.train.config import LabelSettings
-from wtal.train.videos import Videos, video_seeds
+from wtal.training.config import LabelSettings
+from wtal.training.videos import Videos, video_seeds
 
 
 @dataclass(frozen=True, eq=False)

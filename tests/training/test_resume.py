@@ -14,14 +14,14 @@ import pytest
 from small import outcome
 from wtal.data.store import Store
 from wtal.errors import InputError
-from wtal.train import checkpoint, read_recipe, train
-from wtal.train.loop import Interrupted, Status
+from wtal.training import checkpoint, read_recipe, train
+from wtal.training.loop import Interrupted, Status
 
 Start = Callable[..., "Popen[str]"]
 
 KILL_ITSELF = """
 import os, signal, sys
-from wtal.train import train
+from wtal.training import train
 recipe, data, run, epoch = sys.argv[1:]
 def watch(status):
     if status.phase == "labels" and status.epoch == int(epoch) and status.completed == 7:

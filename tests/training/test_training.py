@@ -23,10 +23,10 @@ from wtal.models import build
 from wtal.models.protocol import Batch
 from wtal.propose import Proposer
 from wtal.pseudo.delta import Stage
-from wtal.train import Recipe, read_recipe, train
-from wtal.train.config import LabelSettings, Optimizer, Sampling
-from wtal.train.relabel import relabel
-from wtal.train.videos import Videos, video_seeds
+from wtal.training import Recipe, read_recipe, train
+from wtal.training.config import LabelSettings, Optimizer, Sampling
+from wtal.training.relabel import relabel
+from wtal.training.videos import Videos, video_seeds
 
 
 def metrics(run: Path) -> list[dict[str, float]]:
@@ -133,10 +133,11 @@ def test_the_localizer_gives_what_training_predicted(whole_run: Path, store: Sto
     found = localizer(store.features(name), store.timebase(name), duration_s=store.duration_s(name))
     order = written[name].order()
     np.testing.assert_allclose(found.sorted().segments, written[name].segments[order], atol=1e-3)
-    assert len(Localizer.load(whole_run)(np.zeros((1, 16), np.float32))) == 0
+    assert len(Localizer.load(whole_run)(np.ones((1, 16), np.float32))) == 0
     for wrong, message in (
         (np.zeros((4, 15)), r"\(snippets, 16\), got \(4, 15\)"),
         (np.full((4, 16), np.nan), "finite"),
+        (np.zeros((4, 16)), "zero everywhere"),
     ):
         with pytest.raises(InputError, match=message):
             localizer(wrong)
@@ -222,8 +223,23 @@ def test_other_seeds_learn_otherwise(store: Store, tmp_path: Path) -> None:
     assert metrics(first)[0]["loss"] != metrics(second)[0]["loss"]
 
 
+def test_the_package_trains_and_localizes_in_two_calls(
+    store: Store, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import wtal
+
+    monkeypatch.chdir(tmp_path)
+    recipe.write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
+    run = wtal.train(recipe, store.path, threads=1)
+    assert run.path == Path("runs") / "tiny-seed0"
+    assert isinstance(wtal.Localizer.load(run.path)(store.features(store.names("test")[0])), wtal.Instances)
+
+
 def test_torch_is_not_loaded_before_training_begins() -> None:
-    code = "import sys, wtal.train, wtal.localize, wtal.cli.train, wtal.cli.localize; sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys, wtal; wtal.train, wtal.Localizer\n"
+        "import wtal.cli.train, wtal.cli.localize, wtal.cli.demo; sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -36,7 +36,7 @@ def recipe(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def whole_run(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nothing has interrupted."""
-    from wtal.train import train
+    from wtal.training import train
 
     folder = tmp_path_factory.mktemp("whole")
     (folder / "tiny.yaml").write_text(RECIPE)
