@@ -67,21 +67,21 @@ class Localizer:
         """The model of a finished run."""
         card = read_card(run)
         try:
-            import torch
             from safetensors import SafetensorError
             from safetensors.torch import load_file
+
+            from wtal.devices import choose_device
         except ModuleNotFoundError as error:
             raise MissingExtraError(error.name or "torch", "train") from error
         from wtal.models import build
 
-        where = "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
         model = build(card.model, len(card.classes), card.dimensions, **_frozen(card.model_options))
         weights = Path(run) / "model" / "model.safetensors"
         try:
             model.load_state_dict(load_file(weights))
         except (OSError, SafetensorError, RuntimeError) as error:
             raise InputError(f"cannot use the weights {weights}: {error}") from error
-        return cls(model.to(where).eval(), card)
+        return cls(model.to(choose_device(device)).eval(), card)
 
     @property
     def classes(self) -> tuple[str, ...]:

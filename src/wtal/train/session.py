@@ -6,22 +6,23 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import torch
 
 from wtal.data.findings import some
 from wtal.data.store import Store
+from wtal.devices import choose_device
 from wtal.errors import DataWarning, InputError
 from wtal.formats import write_predictions
 from wtal.localize import Card, Localizer
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
+from wtal.named import look_up
 from wtal.train import checkpoint
 from wtal.train.checkpoint import State
 from wtal.train.config import Recipe
-from wtal.train.distributed import Group, choose_device, process_group
+from wtal.train.distributed import Group, process_group
 from wtal.train.loop import Hooks, Status, fit
 from wtal.train.relabel import Generation, write_generation
 from wtal.train.run import Run, describe_environment
@@ -100,13 +101,7 @@ def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
 
 def model_options(recipe: Recipe) -> dict[str, Any]:
     """The recipe's model options, checked against what the model takes."""
-    module, colon, attribute = MODELS.get(recipe.model, recipe.model).partition(":")
-    try:
-        make = getattr(import_module(module), attribute) if colon else None
-    except (ModuleNotFoundError, AttributeError):
-        make = None
-    if make is None:  # build knows best what is wrong with the name
-        return dict(recipe.model_options)
+    make = look_up(recipe.model, MODELS, "model")
     return parse_options(make, recipe.model_options, "model_options", skipped=2)
 
 
