@@ -17,6 +17,9 @@ from wtal.instances import Instances
 from wtal.propose import Proposer
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
+from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
+from wtal.video.pipeline import video_features
+from wtal.video.snippets import Sampling
 
 if TYPE_CHECKING:
     from wtal.models.protocol import Model
@@ -49,6 +52,8 @@ class Card:
     proposer: Proposer = field(default_factory=Proposer)
     offset_snippets: float | None = None
     """Where the first snippet starts on a video's clock; None: as the video's own time base says."""
+    extraction: Extraction | None = None
+    """What the features were made with; None if that is not known."""
     version: int = VERSION
 
 
@@ -131,10 +136,51 @@ class Localizer:
         track: Callable[..., Iterable[str]] = iter,
     ) -> dict[str, Instances]:
         """Instances of each video of a store, or of one of its splits; `track` may wrap the loop in a progress bar."""
+        made = read_extraction(store.extraction)
+        if made is not None and self.card.extraction is not None:
+            self.card.extraction.refuse_other(made, f"the features of {store.path}", "this model")
         return {
             name: self(store.features(name), store.timebase(name), duration_s=store.duration_s(name), proposer=proposer)
             for name in track(store.names(split))
         }
+
+    def video(
+        self,
+        path: Path,
+        extractor: Extractor,
+        sampling: Sampling,
+        *,
+        proposer: Proposer | None = None,
+        watch: Callable[[float], object] = lambda _: None,
+    ) -> Instances:
+        """Instances of a video file in seconds, by an extractor that `open_extractor` has given for this model."""
+        made = video_features(path, extractor, sampling, watch=watch)
+        return self(made.array, made.timebase, duration_s=made.duration_s, proposer=proposer)
+
+    def open_extractor(
+        self, options: ExtractorOptions | None = None, *, device: str = "auto"
+    ) -> tuple[Extractor, Sampling]:
+        """The extractor whose features this model knows; `options` may say where its weights are.
+
+        A model that was trained on features from elsewhere takes the one that the options name, at the user's risk.
+        """
+        known = self.card.extraction
+        if known is None:
+            if options is None:
+                raise InputError(
+                    "the model was trained on features that wtal extract did not make: say what makes them, such as "
+                    "--extractor i3d --weights RGB.pt --flow-weights FLOW.pt"
+                )
+            extractor, _ = open_extractor(options, Sampling(), device=device)
+            return extractor, Sampling()
+        wanted = options or ExtractorOptions(known.extractor, flow=known.flow)
+        if wanted.extractor == known.extractor and wanted.flow is None:
+            wanted = replace(wanted, flow=known.flow)
+        if wanted.extractor != known.extractor:
+            raise InputError(f"the model was trained with the extractor {known.extractor}, not {wanted.extractor}")
+        extractor, found = open_extractor(wanted, known.sampling, device=device)
+        known.refuse_other(found, "the features that are asked for", "this model")
+        return extractor, known.sampling
 
     def save(self, run: Path) -> None:
         """Write the model into a run's folder, where `load` finds it."""

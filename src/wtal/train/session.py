@@ -28,6 +28,7 @@ from wtal.train.relabel import Generation, write_generation
 from wtal.train.run import Run, describe_environment
 from wtal.train.videos import Videos
 from wtal.typed import parse_options
+from wtal.video.extractor import read_extraction
 
 #: from so many videos on, processes that make labels are worth their start
 MANY_VIDEOS = 4000
@@ -148,6 +149,7 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
         model_options(recipe),
         recipe.test.proposer,
         recipe.test.offset_snippets,
+        read_extraction(store.extraction),
     )
     localizer = Localizer(model.eval(), card)
     localizer.save(run.path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Shaped, UInt8
 
 from wtal.errors import InputError, MissingExtraError
 
@@ -48,12 +48,11 @@ class Geometry:
         short = min(width, height)
         return round(width * self.short_side / short), round(height * self.short_side / short)
 
-    def cut(self, picture: UInt8[np.ndarray, "h w 3"]) -> UInt8[np.ndarray, "_h _w 3"]:
-        """The middle square, or all of the picture if there is no crop."""
-        if self.crop is None:
-            return picture
-        top, left = ((side - self.crop) // 2 for side in picture.shape[:2])
-        return picture[top : top + self.crop, left : left + self.crop]
+
+def middle_square(pictures: Shaped[np.ndarray, "*n h w c"], side: int) -> Shaped[np.ndarray, "*n {side} {side} c"]:
+    """The square in the middle of pictures."""
+    top, left = ((length - side) // 2 for length in pictures.shape[-3:-1])
+    return pictures[..., top : top + side, left : left + side, :]
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,9 @@ class Picture:
         width, height = self._geometry.scaled(frame.width * self._aspect, frame.height)
         scaled = frame.reformat(width=width, height=height, format="rgb24", interpolation="BILINEAR").to_ndarray()
         upright = np.rot90(scaled, round(frame.rotation / 90))  # both count counterclockwise
-        return np.ascontiguousarray(self._geometry.cut(upright))
+        return np.ascontiguousarray(
+            upright if self._geometry.crop is None else middle_square(upright, self._geometry.crop)
+        )
 
 
 def probe(path: Path) -> VideoInfo:

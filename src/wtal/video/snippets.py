@@ -17,8 +17,11 @@ class Sampling:
     """The clock of features: snippet i is the frames [i·stride, i·stride + length) of the video at `fps`."""
 
     fps: float = 25.0
+    """Frames a second that videos are brought to, whatever their own rate."""
     length_frames: int = 16
+    """Frames of a snippet."""
     stride_frames: int = 16
+    """Frames from one snippet to the next."""
 
     def __post_init__(self) -> None:
         if self.length_frames < 1 or self.stride_frames < 1:
