@@ -159,7 +159,7 @@ def test_localize_on_the_command_line(
             ["--features", str(store.path)],
             "wanted one of: RUN VIDEO ..., or RUN --features STORE, or --tcam FILE",
         ),
-        ([str(whole_run), "--tcam", "maps.npz"], "got both"),
+        ([str(whole_run), "--tcam", "maps.npz"], "without a run"),
         ([str(whole_run), "--features", str(store.path), "--fps", "30"], "known to the store"),
         ([str(tmp_path), "--features", str(store.path)], "is it a folder that wtal train made?"),
     ]
