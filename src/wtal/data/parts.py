@@ -19,7 +19,7 @@ from jaxtyping import Float32
 
 from wtal.data.source import Streams
 from wtal.errors import InputError
-from wtal.files import written_whole
+from wtal.files import read_json, written_whole
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Parts:
 
     def part(self, name: str, file: str) -> Part | None:
         """What is there of a video, if it is of that very file."""
-        known = _read(self.folder / f"{name}.json")
+        known = read_json(self.folder / f"{name}.json")
         part = Part(**known) if known is not None else None
         return part if part is not None and part.file == file else None
 
@@ -76,7 +76,7 @@ class Parts:
 
     def load(self, name: str) -> Streams:
         """A finished video's features by stream."""
-        part = Part(**(_read(self.folder / f"{name}.json") or {}))
+        part = Part(**(read_json(self.folder / f"{name}.json") or {}))
         array = np.fromfile(self.folder / f"{name}.rows", dtype="<f4").reshape(-1, sum(part.streams.values()))
         return by_stream(array, part.streams)
 
@@ -96,7 +96,7 @@ def open_parts(folder: Path, what: Mapping[str, Any], *, anew: bool = False) -> 
     """The work in `folder`, begun or gone on with; refused if it is another extractor's, or in use."""
     if anew:
         shutil.rmtree(folder, ignore_errors=True)
-    known = _read(folder / "what.json")
+    known = read_json(folder / "what.json")
     if known is not None and known != dict(what):
         raise InputError(
             f"{folder} holds unfinished work of another extractor or other settings ({known}); finish that with the "
@@ -118,13 +118,3 @@ def _lock(descriptor: int, folder: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise InputError(f"another wtal extract is at work in {folder}; wait for it, or choose another -o") from error
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}; drop the unfinished work with --overwrite") from error
-    return content
