@@ -4,8 +4,8 @@
     python examples/03_my_own_videos.py CLIPS        # trimmed clips v_CLASS_gGG_cCC.avi, as UCF101 names them
 
 Trimmed clips are only needed to know the truth: they are joined into untrimmed videos, actions among other things that
-no tag names. Clips of one group (gGG) are from one recording, so no group is in both training and test videos, neither of
-an action nor of what is around it. All clips of a video go through one encoder, one after the other, without a gap.
+no tag names. Clips of one group (gGG) are from one recording, so no group is in both training and test videos, be it of
+an action or of what is around it. All clips of a video go through one encoder, one after the other, without a gap.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def join(path: Path, clips: Sequence[Clip]) -> Instances:
     """Write the clips as one video; what comes out is where the actions are, in seconds."""
     found: list[tuple[float, float, int]] = []
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=FPS)
+        stream = container.add_stream("libx264", rate=FPS, options={"preset": "veryfast"})
         stream.pix_fmt, count = "yuv420p", 0
         for clip in clips:
             start = count

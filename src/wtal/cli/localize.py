@@ -161,7 +161,7 @@ def _print_table(title: str, found: "Instances", classes: Sequence[str], top: in
         start, end = best.segments[row]
         table.add_row(_clock(start), _clock(end), classes[best.labels[row]], f"{best.scores[row]:.3f}")
     console = Console()
-    console.print(table if len(found) else f"{title}: nothing found", highlight=False)
+    console.print(table if len(found) else f"{title}: nothing found", highlight=False, soft_wrap=not len(found))
 
 
 def _clock(seconds: float) -> str:

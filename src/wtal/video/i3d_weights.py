@@ -99,14 +99,14 @@ def load_i3d(path: Path, stream: str | None = None) -> tuple[I3D, WeightFile]:
 def _recognise(path: Path, tensors: dict[str, Tensor]) -> Conversion:
     """The conversion whose names the file has, all of them; other tensors, such as the classifier's, do no harm."""
     units = I3D("rgb").units()
-    missing = {}
+    found = []
     for conversion in CONVERSIONS:
         wanted = [name for unit in units for name in conversion.names(unit).values()]
-        missing[conversion] = [name for name in wanted if name not in tensors]
-        if not missing[conversion]:
-            return conversion
-    nearest = min(missing, key=lambda conversion: len(missing[conversion]))
-    lacking, total = missing[nearest], 5 * len(units)
+        found.append((conversion, [name for name in wanted if name not in tensors]))
+    nearest, lacking = min(found, key=lambda pair: len(pair[1]))
+    if not lacking:
+        return nearest
+    total = 5 * len(units)
     raise InputError(
         f"{path} is not an Inception-v1 I3D that is known here. Nearest to {nearest.name} ({nearest.published}), but "
         f"{len(lacking)} of {total} tensors are missing, such as {', '.join(lacking[:3])}; the file has "
