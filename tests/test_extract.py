@@ -37,6 +37,12 @@ def mean(frames):
 mean.short_side = 16
 mean.version = "1"
 
+def waves(frames):
+    scaled = frames.mean() / np.array([5, 10, 20, 40])
+    return np.concatenate([np.sin(scaled), np.cos(scaled)])
+
+waves.short_side = 16
+
 def other(frames):
     return [frames.mean(), 2.0]
 
@@ -219,10 +225,10 @@ def test_train_and_localize_from_video_files(videos, tmp_path, capsys):
     )
     run = tmp_path / "run"
     command = ["train", str(tmp_path / "tiny.yaml"), "--videos", str(videos), "--tags", str(tmp_path / "tags.csv")]
-    main([*command, "--extractor", "my_extractor:mean", "--run", str(run), "--threads", "1"])
+    main([*command, "--extractor", "my_extractor:waves", "--run", str(run), "--threads", "1"])
     assert f"wtal localize {run} VIDEO.mp4" in capsys.readouterr().out.replace("\n", "")
     assert Store.open(tmp_path / "videos-store").names("test") == ("a",)
-    assert json.loads((run / "model" / "model.json").read_text())["extraction"]["extractor"] == "my_extractor:mean"
+    assert json.loads((run / "model" / "model.json").read_text())["extraction"]["extractor"] == "my_extractor:waves"
 
     out = tmp_path / "found.json"
     main(["localize", str(run), str(videos / "a.mp4"), "-o", str(out)])
