@@ -1,6 +1,6 @@
 """From a folder of videos and a CSV of tags to a detector, its score on held-out videos, and a timeline.
 
-    python examples/03_my_own_videos.py              # draws clips of its own; a few minutes
+    python examples/03_my_own_videos.py              # draws clips of its own; about a minute
     python examples/03_my_own_videos.py CLIPS        # trimmed clips v_CLASS_gGG_cCC.avi, as UCF101 names them
 
 Trimmed clips are only needed to know the truth: they are joined into untrimmed videos, actions among other things that
@@ -189,15 +189,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clips", type=Path, nargs="?", help="folder of trimmed clips; by default some are drawn")
     parser.add_argument("-o", "--out", type=Path, default=Path("my-own-videos"))
-    parser.add_argument("--train-videos", type=int, help="by default 32, and 8 of drawn clips")
-    parser.add_argument("--test-videos", type=int, help="by default 16, and 4 of drawn clips")
+    parser.add_argument("--train-videos", type=int, help="by default 32, and 6 of drawn clips")
+    parser.add_argument("--test-videos", type=int, help="by default 16, and 2 of drawn clips")
     given, rest = parser.parse_known_args()
     real = given.clips is not None
     run(
         given.clips,
         given.out,
-        n_train=given.train_videos or (32 if real else 8),
-        n_test=given.test_videos or (16 if real else 4),
+        n_train=given.train_videos or (32 if real else 6),
+        n_test=given.test_videos or (16 if real else 2),
         n_context=5 if real else 3,
         options=rest,  # of wtal train, such as --seed 1 or --threads 1
     )
