@@ -13,6 +13,7 @@ import pytest
 from videos import write_video
 from wtal.cli import main
 from wtal.data.layouts import Given
+from wtal.data.parts import open_parts
 from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.extract import Progress, extract, find_videos
@@ -45,6 +46,17 @@ waves.short_side = 16
 
 def other(frames):
     return [frames.mean(), 2.0]
+
+class Counter:
+    short_side, crop = 16, 8
+
+    def __init__(self):
+        self.seen = 0
+
+    def __call__(self, frames):
+        assert frames.shape == (16, 8, 8, 3)
+        self.seen += 1
+        return [self.seen]
 
 def growing(frames, sizes=[]):
     sizes.append(1)
@@ -200,6 +212,25 @@ def test_a_wrong_extractor_is_named(videos, tmp_path):
             extract([videos], tmp_path / "store", ExtractorOptions(name))
 
 
+def test_a_class_is_made_once_and_says_what_frames_it_wants(videos, tmp_path):
+    extract([videos / "a.mp4"], tmp_path / "store", ExtractorOptions("my_extractor:Counter"))
+    assert Store.open(tmp_path / "store").features("a")[:, 0].tolist() == list(range(1, 26))
+
+
+def test_two_at_once_do_not_write_the_same_store(tmp_path):
+    with (
+        open_parts(tmp_path / "work", {"extractor": "a"}),
+        pytest.raises(InputError, match="another wtal extract"),
+        open_parts(tmp_path / "work", {"extractor": "a"}),
+    ):
+        pass
+    with (
+        pytest.raises(InputError, match="unfinished work of another extractor"),
+        open_parts(tmp_path / "work", {"extractor": "b"}),
+    ):
+        pass
+
+
 def test_what_cannot_be_found_is_said(videos, tmp_path):
     (tmp_path / "nothing").mkdir()
     for given, message in (
@@ -249,6 +280,16 @@ def test_train_and_localize_from_video_files(videos, tmp_path, capsys):
         with pytest.raises(SystemExit):
             main(["localize", *arguments])
         assert message in capsys.readouterr().err.replace("\n", " ")
+
+    card = json.loads((run / "model" / "model.json").read_text())
+    (run / "model" / "model.json").write_text(
+        json.dumps(card | {"extraction": None})
+    )  # as if trained on others' features
+    with pytest.raises(SystemExit):
+        main(["localize", str(run), str(videos / "a.mp4")])
+    assert "say what makes them, such as --extractor" in capsys.readouterr().err.replace("\n", " ")
+    main(["localize", str(run), str(videos / "a.mp4"), "--extractor", "my_extractor:waves", "--top", "1"])
+    assert "the 1 most confident of" in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_train_says_what_it_wants(tmp_path, videos, capsys):

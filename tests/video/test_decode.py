@@ -56,6 +56,14 @@ def test_pictures_that_start_after_the_sound_keep_the_players_clock(make_video):
     assert abs(seen[35] - 10) <= 1
 
 
+def test_a_stream_without_any_times_is_taken_at_its_rate(make_video):
+    path = make_video("a.h264", GREYS)
+    seen = np.array(brightness_of(read_pictures(path)))
+    assert len(seen) == 100
+    assert np.abs(seen - np.arange(100)).max() <= 2
+    assert probe(path).duration_s is None
+
+
 @pytest.mark.parametrize("turn", [0, 90, 180, 270])
 def test_a_rotated_recording_comes_out_upright(make_video, turn):
     path = make_video("a.mp4", [40] * 5, size=(64, 48), marked_corner=True)

@@ -1,5 +1,6 @@
 """`wtal extract`: video files in, a store of features out."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,20 +56,24 @@ def extract(
     from wtal.cli.data import given_data, print_findings, print_store
     from wtal.extract import extract as run
 
-    with progress_bar("extracting") as watch:
-        findings = run(
-            videos,
-            out,
-            options,
-            sampling,
-            given=given_data(gt, tags, classes),
-            device=device,
-            workers=workers,
-            dtype=dtype,
-            skip_bad=skip_bad,
-            overwrite=overwrite,
-            watch=watch,
-        )
+    try:
+        with progress_bar("extracting") as watch:
+            findings = run(
+                videos,
+                out,
+                options,
+                sampling,
+                given=given_data(gt, tags, classes),
+                device=device,
+                workers=workers,
+                dtype=dtype,
+                skip_bad=skip_bad,
+                overwrite=overwrite,
+                watch=watch,
+            )
+    except KeyboardInterrupt:
+        print("stopped; what is done is kept: run the same command again to go on", file=sys.stderr)
+        raise
     print_findings(findings)
     print_store(out)
 

@@ -57,8 +57,11 @@ class Parts:
 
     def append(self, name: str, file: str, vectors: Float32[np.ndarray, "n d"], streams: Mapping[str, int]) -> None:
         """Add the next snippets of a video; they are on disk when this returns."""
+        known = self.part(name, file)
+        if known is not None and known.streams != dict(streams):
+            raise InputError(f"{name}: has {dict(streams)} dimensions, but {known.streams} before the interruption")
         try:
-            if self.part(name, file) is None:
+            if known is None:
                 self._write(name, Part(file, dict(streams)))
             with (self.folder / f"{name}.rows").open("ab") as rows:
                 rows.write(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
