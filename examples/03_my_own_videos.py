@@ -189,15 +189,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clips", type=Path, nargs="?", help="folder of trimmed clips; by default some are drawn")
     parser.add_argument("-o", "--out", type=Path, default=Path("my-own-videos"))
-    parser.add_argument("--train-videos", type=int, help="by default 32, and 6 of drawn clips")
-    parser.add_argument("--test-videos", type=int, help="by default 16, and 2 of drawn clips")
+    parser.add_argument("--train-videos", type=int, help="by default 20, and 6 of drawn clips")
+    parser.add_argument("--test-videos", type=int, help="by default 10, and 2 of drawn clips")
     given, rest = parser.parse_known_args()
     real = given.clips is not None
     run(
         given.clips,
         given.out,
-        n_train=given.train_videos or (32 if real else 6),
-        n_test=given.test_videos or (16 if real else 2),
-        n_context=5 if real else 3,
+        n_train=given.train_videos or (20 if real else 6),
+        n_test=given.test_videos or (10 if real else 2),
+        n_context=3,
         options=rest,  # of wtal train, such as --seed 1 or --threads 1
     )
