@@ -165,6 +165,9 @@ def test_a_second_run_does_only_what_is_new(videos, tmp_path, monkeypatch):
     write_video(videos / "b.mkv", np.arange(80)[::-1], size=(32, 24), fps=50)  # another video of the same name
     extract([videos], store, OPTIONS)
     assert calls(log) == 37
+    assert not list(tmp_path.glob(".store*"))
+    with pytest.raises(InputError, match="holds 2 videos that are not among the files given, such as b, c"):
+        extract([videos / "a.mp4"], store, OPTIONS)
 
 
 def test_features_of_two_extractors_are_not_mixed(videos, tmp_path):
@@ -229,6 +232,16 @@ def test_two_at_once_do_not_write_the_same_store(tmp_path):
         open_parts(tmp_path / "work", {"extractor": "b"}),
     ):
         pass
+    with open_parts(tmp_path / "work", {"extractor": "b"}, anew=True) as parts:
+        assert parts.resume("x", "file", 16) == 0
+
+
+def test_half_precision_can_be_gone_on_with_and_is_not_mixed(videos, tmp_path):
+    extract([videos / "a.mp4"], tmp_path / "store", OPTIONS, dtype="float16")
+    extract([videos], tmp_path / "store", OPTIONS, dtype="float16")
+    assert Store.open(tmp_path / "store").features("a").dtype == np.float16
+    with pytest.raises(InputError, match="holds float16, not float32"):
+        extract([videos], tmp_path / "store", OPTIONS)
 
 
 def test_what_cannot_be_found_is_said(videos, tmp_path):

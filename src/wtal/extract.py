@@ -2,7 +2,7 @@
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from wtal.errors import InputError
 from wtal.typed import plain
 from wtal.video.decode import probe
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
-from wtal.video.pipeline import Ended, Failed, Job, extract_videos
+from wtal.video.pipeline import Ended, Event, Failed, Job, Rows, extract_videos
 from wtal.video.snippets import Sampling
 
 SUFFIXES = {
@@ -84,39 +84,46 @@ def extract(
     extractor, identity = open_extractor(options or ExtractorOptions(), sampling or Sampling(), device=device)
     records = {name: replace(record, timebase=identity.sampling.timebase) for name, record in records.items()}
     files = {name: fingerprint(found[name]) for name in records}
-    old = _reusable(out, identity, dtype) if is_store(out) and not overwrite else None
+    old = _reusable(out, identity, dtype, found) if is_store(out) and not overwrite else None
     kept = old.index["source"].get("files", {}) if old is not None else {}
     missing = [name for name in records if kept.get(name) != files[name]]
-    folder = out.with_name(f".{out.name}.extracting")
     truth, said = read_with_findings(given.gt) if given is not None and given.gt else (None, [])
+    folder = out.with_name(f".{out.name}.extracting")
     with open_parts(folder, plain(identity), anew=overwrite) as parts:
-        jobs, broken = _jobs(missing, found, files, parts, extractor, skip_bad=skip_bad)
-        broken += _run(jobs, parts, files, extractor, identity, workers=workers, skip_bad=skip_bad, watch=watch)
-        left = {name: record for name, record in records.items() if name not in {f.video for f in broken}}
-        if not left:
-            raise InputError(f"none of the {len(records)} videos can be used; the first: {broken[0]}")
+        jobs, expected_s, broken = _jobs(missing, found, files, parts, extractor, skip_bad=skip_bad)
+        snippet_s = identity.sampling.timebase.snippet_s
+        with closing(extract_videos(jobs, extractor, identity.sampling, workers=workers)) as events:
+            for event in _watched(events, jobs, expected_s, snippet_s, watch):
+                if isinstance(event, Failed):
+                    broken.append(_broken(event.name, event.error, skip_bad=skip_bad))
+                elif isinstance(event, Ended):
+                    parts.finish(event.name, files[event.name], event.duration_s)
+                else:
+                    parts.append(event.name, files[event.name], event.vectors, extractor.streams)
 
         def load(name: str) -> Streams:
             if old is not None and name not in missing:
                 return by_stream(old.features(name), old.index["features"]["streams"])
             return parts.load(name)
 
-        timed = {name: replace(record, duration_s=_duration(name, files, parts, old)) for name, record in left.items()}
-        if old is not None and not missing and truth is None and _same(old, classes, timed):
-            return [*broken, *findings]
+        left = {name: record for name, record in records.items() if name not in {f.video for f in broken}}
+        if not left:
+            raise InputError(f"none of the {len(records)} videos can be used; the first: {broken[0]}")
+        timed = [replace(record, duration_s=_duration(name, files, parts, old)) for name, record in left.items()]
         source = Source(
             "videos",
             classes,
-            tuple(timed.values()),
+            tuple(timed),
             load,
             truth,
             (*findings, *said),
             plain(identity),
-            {name: files[name] for name in timed},
+            {name: files[name] for name in left},
         )
-        found_by_convert = convert(source, out, dtype=dtype, skip_bad=skip_bad, overwrite=overwrite or old is not None)
+        if missing or truth is not None or old is None or not _same(old, source):
+            findings = convert(source, out, dtype=dtype, skip_bad=skip_bad, overwrite=overwrite or old is not None)
     shutil.rmtree(folder)
-    return [*broken, *found_by_convert]
+    return [*broken, *findings]
 
 
 def fingerprint(path: Path) -> str:
@@ -157,7 +164,7 @@ def _records(
     return records, class_list(given.classes, tagged.values()), findings
 
 
-def _reusable(out: Path, identity: Extraction, dtype: Dtype) -> Store:
+def _reusable(out: Path, identity: Extraction, dtype: Dtype, found: Mapping[str, Path]) -> Store:
     """The store that is there already, if the new features may stand beside its own."""
     store = Store.open(out)
     known = read_extraction(store.extraction)
@@ -166,6 +173,11 @@ def _reusable(out: Path, identity: Extraction, dtype: Dtype) -> Store:
     known.refuse_other(identity, "the features that are asked for", f"{out} (--overwrite makes it anew)")
     if store.index["features"]["dtype"] != dtype:
         raise InputError(f"{out} holds {store.index['features']['dtype']}, not {dtype}; --overwrite makes it anew")
+    if lost := [name for name in store.names() if name not in found]:
+        raise InputError(
+            f"{out} holds {len(lost)} videos that are not among the files given, such as {some(lost)}; name their "
+            "folder too, or choose another -o"
+        )
     return store
 
 
@@ -177,50 +189,39 @@ def _jobs(
     extractor: Extractor,
     *,
     skip_bad: bool,
-) -> tuple[list[Job], list[Finding]]:
-    """What is left to do, and the videos that even their headers show to be broken, before hours of work."""
-    jobs, broken = [], []
+) -> tuple[list[Job], dict[str, float], list[Finding]]:
+    """What is left to do and how long those videos are, and the ones that even their headers show to be broken."""
+    jobs, expected_s, broken = [], {}, []
     for name in names:
         part = parts.part(name, files[name])
         if part is not None and part.duration_s is not None:
             continue
         try:
-            probe(found[name])
+            expected_s[name] = probe(found[name]).duration_s or 0.0
         except InputError as error:
             broken.append(_broken(name, error, skip_bad=skip_bad))
             continue
         jobs.append(Job(name, found[name], parts.resume(name, files[name], extractor.batch_snippets)))
-    return jobs, broken
+    return jobs, expected_s, broken
 
 
-def _run(
+def _watched(
+    events: Iterable[Event],
     jobs: Sequence[Job],
-    parts: Parts,
-    files: Mapping[str, str],
-    extractor: Extractor,
-    identity: Extraction,
-    *,
-    workers: int,
-    skip_bad: bool,
+    expected_s: dict[str, float],
+    snippet_s: float,
     watch: Callable[[Progress], Any],
-) -> list[Finding]:
-    snippet_s = identity.sampling.timebase.snippet_s
-    expected = {job.name: probe(job.path).duration_s or 0.0 for job in jobs}
-    done = {job.name: job.start * snippet_s for job in jobs}
-    broken = []
-    with closing(extract_videos(jobs, extractor, identity.sampling, workers=workers)) as events:
-        for event in events:
-            if isinstance(event, Failed):
-                broken.append(_broken(event.name, event.error, skip_bad=skip_bad))
-                expected[event.name] = done[event.name]
-            elif isinstance(event, Ended):
-                parts.finish(event.name, files[event.name], event.duration_s)
-                expected[event.name] = done[event.name] = event.duration_s
-            else:
-                parts.append(event.name, files[event.name], event.vectors, extractor.streams)
-                done[event.name] += len(event.vectors) * snippet_s
-            watch(Progress(sum(done.values()), sum(expected.values()), event.name))
-    return broken
+) -> Iterator[Event]:
+    """The same events, each told to `watch` after it has been dealt with."""
+    done_s = {job.name: job.start * snippet_s for job in jobs}
+    for event in events:
+        yield event
+        if isinstance(event, Rows):
+            done_s[event.name] += len(event.vectors) * snippet_s
+        else:  # now the length is known, or is no matter any more
+            done_s[event.name] = event.duration_s if isinstance(event, Ended) else done_s[event.name]
+            expected_s[event.name] = done_s[event.name]
+        watch(Progress(sum(done_s.values()), sum(expected_s.values()), event.name))
 
 
 def _broken(name: str, error: InputError, *, skip_bad: bool) -> Finding:
@@ -236,6 +237,6 @@ def _duration(name: str, files: Mapping[str, str], parts: Parts, old: Store | No
     return part.duration_s if part is not None else old.records[name].duration_s if old is not None else None
 
 
-def _same(store: Store, classes: tuple[str, ...], records: Mapping[str, VideoRecord]) -> bool:
+def _same(store: Store, source: Source) -> bool:
     """Whether a store says already what it would say if it were written again."""
-    return store.classes == classes and list(store.records.values()) == list(records.values())
+    return store.classes == source.classes and tuple(store.records.values()) == source.records

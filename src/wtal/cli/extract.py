@@ -51,7 +51,7 @@ def extract(
         workers: Threads that decode ahead of the network.
         dtype: Type of the stored features; float16 halves the space.
         skip_bad: Leave videos that cannot be read out, and list them, instead of stopping at the first.
-        overwrite: Begin anew, whatever is there.
+        overwrite: Replace the store that is there, and drop unfinished work of other settings.
     """
     from wtal.cli.data import given_data, print_findings, print_store
     from wtal.extract import extract as run

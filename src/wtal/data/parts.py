@@ -7,7 +7,6 @@ FOLDER/NAME.json     which video file they are from, their streams, and the dura
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float, Float32
 
 from wtal.data.source import Streams
 from wtal.errors import InputError
@@ -88,7 +87,7 @@ class Parts:
             json.dump(asdict(part), file)
 
 
-def by_stream(array: Float32[np.ndarray, "t d"], streams: Mapping[str, int]) -> Streams:
+def by_stream(array: Float[np.ndarray, "t d"], streams: Mapping[str, int]) -> Streams:
     """The columns of features by stream, whose widths are given from left to right."""
     ends = np.cumsum(list(streams.values())).tolist()
     return {name: array[:, end - width : end] for (name, width), end in zip(streams.items(), ends, strict=True)}
@@ -96,19 +95,25 @@ def by_stream(array: Float32[np.ndarray, "t d"], streams: Mapping[str, int]) -> 
 
 @contextmanager
 def open_parts(folder: Path, what: Mapping[str, Any], *, anew: bool = False) -> Iterator[Parts]:
-    """The work in `folder`, begun or gone on with; refused if it is another extractor's, or in use."""
-    if anew:
-        shutil.rmtree(folder, ignore_errors=True)
-    known = read_json(folder / "what.json")
-    if known is not None and known != dict(what):
-        raise InputError(
-            f"{folder} holds unfinished work of another extractor or other settings ({known}); finish that with the "
-            f"same options as before, or drop it with --overwrite"
-        )
-    with written_whole(folder / "what.json") as file:
-        json.dump(dict(what), file, indent=1)
-    with (folder / "lock").open("w") as lock:
+    """The work in `folder`, begun or gone on with; another extractor's is refused, or dropped if `anew`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror}") from error
+    with lock:
         _lock(lock.fileno(), folder)
+        known = read_json(folder / "what.json")
+        if known is not None and known != dict(what):
+            if not anew:
+                raise InputError(
+                    f"{folder} holds unfinished work of another extractor or other settings ({known}); finish that "
+                    "with the options of before, or drop it with --overwrite"
+                )
+            for old in (*folder.glob("*.rows"), *folder.glob("*.json")):
+                old.unlink()
+        with written_whole(folder / "what.json") as file:
+            json.dump(dict(what), file, indent=1)
         yield Parts(folder)
 
 
