@@ -17,6 +17,7 @@ from wtal.data.parts import open_parts
 from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.extract import Progress, extract, find_videos
+from wtal.localize import Localizer
 from wtal.video.extractor import ExtractorOptions
 from wtal.video.snippets import Sampling
 
@@ -281,6 +282,7 @@ def test_train_and_localize_from_video_files(videos, tmp_path, capsys):
     from_video = json.loads(out.read_text())["results"]["a"]
     from_store = json.loads((run / "predictions.json").read_text())["results"]["a"]
     assert from_video == from_store != []
+    assert len(Localizer.load(run, device="cpu").video(videos / "a.mp4")) == len(from_video)
 
     extract([videos / "b.mkv"], tmp_path / "others", ExtractorOptions("my_extractor:other"))
     for arguments, message in (

@@ -146,15 +146,15 @@ class Localizer:
 
     def video(
         self,
-        path: Path,
-        extractor: Extractor,
-        sampling: Sampling,
+        path: Path | str,
+        opened: tuple[Extractor, Sampling] | None = None,
         *,
         proposer: Proposer | None = None,
         watch: Callable[[float], object] = lambda _: None,
     ) -> Instances:
-        """Instances of a video file in seconds, by an extractor that `open_extractor` has given for this model."""
-        made = video_features(path, extractor, sampling, watch=watch)
+        """Instances of a video file in seconds; `opened` is what `open_extractor` has given, for several videos."""
+        extractor, sampling = opened or self.open_extractor()
+        made = video_features(Path(path), extractor, sampling, watch=watch)
         return self(made.array, made.timebase, duration_s=made.duration_s, proposer=proposer)
 
     def open_extractor(
@@ -173,12 +173,11 @@ class Localizer:
                 )
             extractor, _ = open_extractor(options, Sampling(), device=device)
             return extractor, Sampling()
-        wanted = options or ExtractorOptions(known.extractor, flow=known.flow)
-        if wanted.extractor == known.extractor and wanted.flow is None:
-            wanted = replace(wanted, flow=known.flow)
-        if wanted.extractor != known.extractor:
-            raise InputError(f"the model was trained with the extractor {known.extractor}, not {wanted.extractor}")
-        extractor, found = open_extractor(wanted, known.sampling, device=device)
+        asked = options or ExtractorOptions(known.extractor)
+        if asked.extractor != known.extractor:
+            raise InputError(f"the model was trained with the extractor {known.extractor}, not {asked.extractor}")
+        asked = replace(asked, flow=asked.flow or known.flow)
+        extractor, found = open_extractor(asked, known.sampling, device=device)
         known.refuse_other(found, "the features that are asked for", "this model")
         return extractor, known.sampling
 

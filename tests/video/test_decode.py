@@ -100,6 +100,14 @@ def test_odd_sizes(make_video, size):
     assert min(whole.shape[:2]) == 64
 
 
+def test_a_recording_that_changes_its_size_and_clock_goes_on(make_video, tmp_path):
+    parts = [make_video("a.ts", [20] * 25, size=(64, 48)), make_video("b.ts", [200] * 25, size=(96, 96))]
+    (tmp_path / "joined.ts").write_bytes(b"".join(part.read_bytes() for part in parts))
+    pictures = [picture.pixels for picture in read_pictures(tmp_path / "joined.ts", geometry=Geometry(32, None))]
+    assert {picture.shape for picture in pictures} == {(32, 43, 3)}
+    assert [picture.mean() > 100 for picture in pictures] == [False] * 25 + [True] * 25
+
+
 def test_memory_does_not_grow_with_the_length(make_video):
     path = make_video("a.mp4", [100] * 2000)
     peaks = []

@@ -130,7 +130,7 @@ def _with_videos(
     given = {name: value for name, value in asked.items() if value is not None}
     if given and "extractor" not in given and localizer.card.extraction is not None:
         given["extractor"] = localizer.card.extraction.extractor
-    extractor, sampling = localizer.open_extractor(ExtractorOptions(**given) if given else None, device=device)
+    opened = localizer.open_extractor(ExtractorOptions(**given) if given else None, device=device)
     found: dict[str, Instances] = {}
     with progress_bar("looking") as watch:
         for name, path in files.items():
@@ -139,7 +139,7 @@ def _with_videos(
             def at(seconds: float, name: str = name, done: float = done) -> None:
                 watch(Progress(done + seconds, sum(lengths.values()), name))
 
-            found[name] = localizer.video(path, extractor, sampling, proposer=proposer, watch=at)
+            found[name] = localizer.video(path, opened, proposer=proposer, watch=at)
     for name, instances in found.items():
         _print_table(str(files[name]), instances, localizer.classes, top)
     if output is not None:

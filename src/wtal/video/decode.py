@@ -68,19 +68,16 @@ class VideoInfo:
 class Picture:
     """One picture of the even clock; its pixels are made when they are asked for, so unused ones cost nothing."""
 
-    def __init__(self, frame: "VideoFrame", aspect: Fraction, geometry: Geometry) -> None:
-        self._frame, self._aspect, self._geometry = frame, aspect, geometry
+    def __init__(self, frame: "VideoFrame", size: tuple[int, int], crop: int | None) -> None:
+        self._frame, self._size, self._crop = frame, size, crop
 
     @cached_property
     def pixels(self) -> UInt8[np.ndarray, "h w 3"]:
         """RGB, upright, scaled and cut."""
-        frame = self._frame
-        width, height = self._geometry.scaled(frame.width * self._aspect, frame.height)
+        frame, (width, height) = self._frame, self._size
         scaled = frame.reformat(width=width, height=height, format="rgb24", interpolation="BILINEAR").to_ndarray()
         upright = np.rot90(scaled, round(frame.rotation / 90))  # both count counterclockwise
-        return np.ascontiguousarray(
-            upright if self._geometry.crop is None else middle_square(upright, self._geometry.crop)
-        )
+        return np.ascontiguousarray(upright if self._crop is None else middle_square(upright, self._crop))
 
 
 def probe(path: Path) -> VideoInfo:
@@ -101,14 +98,15 @@ def read_pictures(path: Path, *, fps: float = 25.0, geometry: Geometry | None = 
     shown: Picture | None = None
     count = 0  # pictures given so far; the next one is at the middle of its interval, half a step later
     with _opened(path) as (container, stream):
-        aspect = Fraction(stream.sample_aspect_ratio or 1)
-        end = Fraction(0)
+        end, scaled = Fraction(0), (0, 0)
         for start, until, frame in _timed(path, container, stream):
             end = until
             while shown is not None and count + Fraction(1, 2) < start * rate:
                 yield shown
                 count += 1
-            shown = Picture(frame, aspect, size)
+            if shown is None:  # a recording may change its size on the way; its pictures do not
+                scaled = size.scaled(frame.width * Fraction(stream.sample_aspect_ratio or 1), frame.height)
+            shown = Picture(frame, scaled, size.crop)
         if shown is None:
             raise InputError(f"{path} is damaged or empty: not one frame of its video can be decoded")
         declared = _declared_s(container, stream)
@@ -132,11 +130,13 @@ def _timed(
     # a player's clock starts with the container, whose sound may start before the pictures
     origin = None if timeless or container.start_time is None else Fraction(container.start_time, 1_000_000)
     begin = end = Fraction(0)
-    first = True
+    first, torn = True, False
     try:
         for packet in container.demux(stream):
+            # recordings that were joined have such packets at the seams; at the end it means that more was there
+            torn = packet.is_corrupt if packet.size else torn
             for frame in packet.decode():
-                if frame.is_corrupt or packet.is_corrupt:
+                if frame.is_corrupt:
                     if first:  # a recording that starts between two key frames
                         continue
                     raise InputError(f"{path} is damaged at {float(end):.2f} s (a frame is not whole)")
@@ -154,6 +154,8 @@ def _timed(
                 yield begin, end, frame
     except FFmpegError as error:
         raise InputError(f"{path} is damaged at {float(end):.2f} s ({_reason(error)})") from error
+    if torn:
+        raise InputError(f"{path} is cut off: it ends at {float(end):.2f} s in the middle of a frame")
 
 
 def _declared_s(container: "InputContainer", stream: "VideoStream") -> Fraction | None:
