@@ -30,7 +30,7 @@ from wtal.video.decode import Geometry, read_pictures
 RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "my-videos.yaml"
 #: the classes that are tagged; clips of all others are what is around them
 ACTIONS = ("Archery", "BalanceBeam", "BaseballPitch", "BasketballDunk")
-FPS = 25
+FPS, SIZE = 25, (320, 240)
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,12 @@ def join(path: Path, clips: Sequence[Clip]) -> Instances:
     found: list[tuple[float, float, int]] = []
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=FPS, options={"preset": "veryfast"})
-        stream.pix_fmt, count = "yuv420p", 0
+        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"  # the encoder scales what differs
+        count = 0
         for clip in clips:
             start = count
-            for picture in read_pictures(clip.path, fps=FPS, geometry=Geometry(240, None)):
+            for picture in read_pictures(clip.path, fps=FPS, geometry=Geometry(SIZE[1], None)):
                 frame = av.VideoFrame.from_ndarray(picture.pixels, format="rgb24")
-                if not count:
-                    stream.width, stream.height = frame.width, frame.height
                 frame.pts, count = count, count + 1
                 container.mux(stream.encode(frame))
             if clip.label in ACTIONS:
@@ -122,7 +121,7 @@ def draw_clips(folder: Path) -> None:
             rng = np.random.default_rng([kinds.index(kind), group])
             with av.open(str(folder / f"v_{kind}_g{group:02d}_c01.mp4"), "w") as container:
                 stream = container.add_stream("libx264", rate=FPS)
-                stream.width, stream.height, stream.pix_fmt = 320, 240, "yuv420p"
+                stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
                 for index, pixels in enumerate(_drawn(kind, rng, n=int(rng.integers(40, 70)))):
                     frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
                     frame.pts = index
