@@ -48,3 +48,9 @@ def thumos14() -> Path:
 def activitynet13() -> Path:
     """Real ActivityNet1.3 annotations."""
     return _shared("activitynet13")
+
+
+@pytest.fixture(scope="session")
+def ucf101() -> Path:
+    """Real trimmed clips of nine classes of UCF101."""
+    return _shared("videos", "ucf101")

@@ -29,7 +29,7 @@ def test_coming_up_is_quick_and_loads_no_torch(code):
     check = (
         "import resource, sys\n"
         f"{code}\n"
-        "heavy = {'torch', 'numba', 'matplotlib', 'scipy'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numba', 'matplotlib', 'scipy', 'av', 'cv2'} & set(sys.modules)\n"
         "used = resource.getrusage(resource.RUSAGE_SELF)\n"
         "print(); print(sorted(heavy), used.ru_utime + used.ru_stime)"
     )
@@ -41,7 +41,8 @@ def test_coming_up_is_quick_and_loads_no_torch(code):
 def test_the_method_and_the_evaluation_run_with_nothing_but_the_required_packages(tmp_path):
     hidden = (
         "import sys\n"
-        "for name in ('torch', 'scipy', 'matplotlib', 'pandas', 'safetensors', 'h5py'): sys.modules[name] = None\n"
+        "extras = ('torch', 'scipy', 'matplotlib', 'pandas', 'safetensors', 'h5py', 'av', 'cv2')\n"
+        "for name in extras: sys.modules[name] = None\n"
         "import numpy as np, wtal\n"
         "from wtal.annotations import Annotations, Video\n"
         "found = wtal.PAPER(np.ones((9, 1)) * 0.5, np.ones(1)).instances\n"

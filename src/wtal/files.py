@@ -1,11 +1,12 @@
 """Files that are whole or not there: every output is written beside its place and renamed into it."""
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from wtal.errors import InputError
 
@@ -44,3 +45,14 @@ def written_whole(path: Path, mode: str = "w") -> Iterator[IO]:  # type: ignore[
         if isinstance(error, OSError):
             raise InputError(f"cannot write {path}: {error.strerror or error}") from error
         raise
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file that we wrote; None if there is no such file."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    return content

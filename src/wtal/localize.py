@@ -18,6 +18,9 @@ from wtal.instances import Instances
 from wtal.propose import Proposer
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
+from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
+from wtal.video.pipeline import video_features
+from wtal.video.snippets import Sampling
 
 if TYPE_CHECKING:
     from wtal.models.protocol import Model, Output
@@ -58,6 +61,8 @@ class Card:
     """With more than one, as many models, each for its equal part of the features."""
     segments: int | None = None
     """How many snippets of a longer video the model is shown, evenly spread; None: all."""
+    extraction: Extraction | None = None
+    """What the features were made with; None if that is not known."""
     version: int = VERSION
 
 
@@ -76,14 +81,14 @@ class Localizer:
         """The model of a finished run."""
         card = read_card(run)
         try:
-            import torch
             from safetensors import SafetensorError
             from safetensors.torch import load_file
+
+            from wtal.devices import choose_device
         except ModuleNotFoundError as error:
             raise MissingExtraError(error.name or "torch", "train") from error
         from wtal.models import build
 
-        where = "cuda" if device == "cuda" or (device == "auto" and torch.cuda.is_available()) else "cpu"
         options = _frozen(card.model_options)
         model = build(card.model, len(card.classes), card.dimensions, stream_weights=card.stream_weights, **options)
         weights = Path(run) / "model" / "model.safetensors"
@@ -91,7 +96,7 @@ class Localizer:
             model.load_state_dict(load_file(weights))
         except (OSError, SafetensorError, RuntimeError) as error:
             raise InputError(f"cannot use the weights {weights}: {error}") from error
-        return cls(model.to(where).eval(), card)
+        return cls(model.to(choose_device(device)).eval(), card)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -157,10 +162,50 @@ class Localizer:
         track: Callable[..., Iterable[str]] = iter,
     ) -> dict[str, Instances]:
         """Instances of each video of a store, or of one of its splits; `track` may wrap the loop in a progress bar."""
+        made = read_extraction(store.extraction)
+        if made is not None and self.card.extraction is not None:
+            self.card.extraction.refuse_other(made, f"the features of {store.path}", "this model")
         return {
             name: self(store.features(name), store.timebase(name), duration_s=store.duration_s(name), proposer=proposer)
             for name in track(store.names(split))
         }
+
+    def video(
+        self,
+        path: Path | str,
+        opened: tuple[Extractor, Sampling] | None = None,
+        *,
+        proposer: Proposer | None = None,
+        watch: Callable[[float], object] = lambda _: None,
+    ) -> Instances:
+        """Instances of a video file in seconds; `opened` is what `open_extractor` has given, for several videos."""
+        extractor, sampling = opened or self.open_extractor()
+        made = video_features(Path(path), extractor, sampling, watch=watch)
+        return self(made.array, made.timebase, duration_s=made.duration_s, proposer=proposer)
+
+    def open_extractor(
+        self, options: ExtractorOptions | None = None, *, device: str = "auto"
+    ) -> tuple[Extractor, Sampling]:
+        """The extractor whose features this model knows; `options` may say where its weights are.
+
+        A model that was trained on features from elsewhere takes the one that the options name, at the user's risk.
+        """
+        known = self.card.extraction
+        if known is None:
+            if options is None:
+                raise InputError(
+                    "the model was trained on features that wtal extract did not make: say what makes them, such as "
+                    "--extractor i3d --weights RGB.pt --flow-weights FLOW.pt"
+                )
+            extractor, _ = open_extractor(options, Sampling(), device=device)
+            return extractor, Sampling()
+        asked = options or ExtractorOptions(known.extractor)
+        if asked.extractor != known.extractor:
+            raise InputError(f"the model was trained with the extractor {known.extractor}, not {asked.extractor}")
+        asked = replace(asked, flow=asked.flow or known.flow)
+        extractor, found = open_extractor(asked, known.sampling, device=device)
+        known.refuse_other(found, "the features that are asked for", "this model")
+        return extractor, known.sampling
 
     def save(self, run: Path) -> None:
         """Write the model into a run's folder, where `load` finds it."""

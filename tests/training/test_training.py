@@ -156,12 +156,12 @@ def test_localize_on_the_command_line(
     main(["localize", "--features", str(store.path), "--offset-snippets", "-0.5", str(whole_run), "-o", str(out)])
     assert len(read_predictions(out, store.classes)) == len(store)
     cases = [
-        ([str(whole_run)], "needs --features STORE"),
+        ([str(whole_run)], "wanted one of: RUN VIDEO"),
         (
             ["--features", str(store.path)],
-            "wanted either a trained RUN with --features STORE, or --tcam FILE; got neither",
+            "wanted one of: RUN VIDEO ..., or RUN --features STORE, or --tcam FILE",
         ),
-        ([str(whole_run), "--tcam", "maps.npz"], "got both"),
+        ([str(whole_run), "--tcam", "maps.npz"], "without a run"),
         ([str(whole_run), "--features", str(store.path), "--fps", "30"], "known to the store"),
         ([str(tmp_path), "--features", str(store.path)], "is it a folder that wtal train made?"),
     ]

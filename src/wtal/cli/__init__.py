@@ -9,8 +9,10 @@ from importlib import import_module
 COMMANDS = {
     "demo": "See the method at work on generated data; ends with a picture.",
     "data": "Convert published feature sets, check them, generate synthetic ones.",
+    "extract": "Turn video files into a store of features; go on after a kill.",
+    "weights": "Tell where I3D's weights are published; check a file of them.",
     "train": "Train on tagged videos by a recipe; go on after a kill.",
-    "localize": "Find instances with a trained run, or in anybody's activation maps.",
+    "localize": "Find instances in a video, in features, or in anybody's activation maps.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
     "paper": "One of the paper's tables or figures, from training to the page.",

@@ -61,7 +61,7 @@ def convert(
     from wtal.data import convert as converting
     from wtal.data.layouts import guess_layout, read_source
 
-    given = _given(gt, tags, classes, fps, stride_frames, offset_snippets)
+    given = given_data(gt, tags, classes, fps, stride_frames, offset_snippets)
     listed = read_source(source, layout or guess_layout(source), given)
     findings = converting.convert(
         listed,
@@ -73,8 +73,8 @@ def convert(
         overwrite=overwrite,
         track=progress("converting"),
     )
-    _print_findings(findings)
-    _print_store(out)
+    print_findings(findings)
+    print_store(out)
 
 
 def check(
@@ -110,11 +110,11 @@ def check(
     if is_store(source):
         findings = checking.check_store(Store.open(source), track=track)
     else:
-        given = _given(gt, tags, classes, fps, stride_frames, offset_snippets)
+        given = given_data(gt, tags, classes, fps, stride_frames, offset_snippets)
         listed = read_source(source, layout or guess_layout(source), given)
         findings = checking.check_source(listed, trim=trim, track=track)
-    _print_findings(findings)
-    _console().print(_verdict(findings))
+    print_findings(findings)
+    console().print(_verdict(findings))
     if errors(findings):
         raise SystemExit(1)
 
@@ -163,16 +163,22 @@ def synthesize(
     source = synthetic_source(annotations, rng, n_dims=dims)
     track = progress("generating")
     found = converting.convert(source, out, dtype=dtype, overwrite=overwrite, track=track)
-    _print_findings(said + found)
-    _print_store(out)
+    print_findings(said + found)
+    print_store(out)
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"convert": convert, "check": check, "synthesize": synthesize}
 
 
-def _given(
-    gt: Path | None, tags: Path | None, classes: Path | None, fps: float, stride_frames: float, offset: float
+def given_data(
+    gt: Path | None,
+    tags: Path | None,
+    classes: Path | None,
+    fps: float = 25.0,
+    stride_frames: float = 16.0,
+    offset: float = 0.0,
 ) -> "Given":
+    """What the user says about a data set beside its place."""
     from wtal.data.layouts import Given
     from wtal.data.listing import read_lines
     from wtal.timebase import TimeBase
@@ -194,19 +200,21 @@ def progress(what: str) -> "Callable[[Iterable[VideoRecord]], Iterable[VideoReco
     return track
 
 
-def _console() -> "Console":
+def console() -> "Console":
+    """Where results are printed."""
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=True)
 
 
-def _print_findings(findings: "list[Finding]") -> None:
+def print_findings(findings: "list[Finding]") -> None:
+    """The findings, the worst first."""
     from rich.markup import escape
 
     colour = {"error": "red", "warning": "yellow", "note": "cyan"}
     for finding in sorted(findings, key=lambda finding: list(colour).index(finding.severity)):
         shade = colour[finding.severity]
-        _console().print(f"[{shade}]{finding.severity}[/{shade}] {escape(str(finding))}")
+        console().print(f"[{shade}]{finding.severity}[/{shade}] {escape(str(finding))}")
 
 
 def _verdict(findings: "list[Finding]") -> str:
@@ -215,7 +223,8 @@ def _verdict(findings: "list[Finding]") -> str:
     return said or "nothing is wrong"
 
 
-def _print_store(path: Path) -> None:
+def print_store(path: Path) -> None:
+    """What a store holds."""
     from rich.table import Table
 
     from wtal.data.store import Store
@@ -230,7 +239,7 @@ def _print_store(path: Path) -> None:
             snippets = sum(store.length(record.name) for record in records)
             used = {tag for record in records for tag in record.tags}
             table.add_row(split, str(len(records)), str(snippets), f"{len(used)} of {len(store.classes)}")
-    _console().print(table)
+    console().print(table)
     streams = " + ".join(f"{stream} {at.stop - at.start}" for stream, at in store.streams.items())
     truth = "with" if (path / "gt.json").exists() else "without"
-    _console().print(f"{streams} dimensions, {store.matrix.dtype}, {truth} true instances (gt.json)")
+    console().print(f"{streams} dimensions, {store.matrix.dtype}, {truth} true instances (gt.json)")

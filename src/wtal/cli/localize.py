@@ -1,4 +1,4 @@
-"""`wtal localize`: instances from a trained run and features, or from activation maps that any model has saved."""
+"""`wtal localize`: instances by a trained run in videos or features, or in activation maps that any model has saved."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +14,9 @@ from wtal.timebase import TimeBase
 
 if TYPE_CHECKING:
     from wtal.instances import Instances
+    from wtal.localize import Localizer
+
+_DEFAULT = Path("predictions.json")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -22,42 +25,63 @@ def main(arguments: Sequence[str]) -> None:
 
     def localize(
         run: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[RUN]")] = None,
+        videos: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="[VIDEO ...]")] = (),
         tcam: Path | None = None,
         features: Path | None = None,
         split: str | None = None,
-        output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("predictions.json"),
+        output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+        top: int = 20,
+        extractor: str | None = None,
+        weights: Path | None = None,
+        flow_weights: Path | None = None,
+        flow: Literal["tvl1", "dis"] | None = None,
         device: Literal["auto", "cpu", "cuda"] = "auto",
         preset: Literal["paper", "released"] | None = None,  # noqa: ARG001  read before all else
         proposer: Annotated[Proposer, tyro.conf.arg(name="")] = settings,
         timebase: Annotated[TimeBase, tyro.conf.arg(name="")] = clock,
     ) -> None:
-        """Find instances and write them in seconds: RUN --features STORE, or --tcam FILE.
+        """Find instances, in seconds: RUN VIDEO ..., RUN --features STORE, or --tcam FILE.
 
         Args:
             run: Folder that wtal train made; its model and settings are used.
+            videos: Video files to find instances in; a table says what happens when.
             tcam: .npz file with names, lengths, tcam, video_scores and classes (see docs/how-to/plug-in.md).
             features: Store of the videos to find instances in.
             split: Only the store's videos of this split.
-            output: ActivityNet JSON, or CSV if the name ends in .csv.
-            device: Where the run's model computes.
+            output: ActivityNet JSON, or CSV if the name ends in .csv; by default predictions.json, but nothing is
+                written for video files.
+            top: Instances of a video file that the table shows, the most confident ones.
+            extractor: What turns video files into features, if the run does not know it.
+            weights: I3D's RGB weights, of a run that was trained with them.
+            flow_weights: I3D's flow weights, of a run that was trained with them.
+            flow: Optical flow for I3D, if the run does not know it.
+            device: Where networks compute.
             preset: Where the settings below start from: the paper's, or those of the authors' released code. By
                 default a run's own, else the paper's.
             proposer: How maps become instances.
-            timebase: How snippets lie on the video's clock; of a store's videos only the offset can be set.
+            timebase: How snippets lie on the video's clock; with a run only the offset can be set.
         """
-        if (run is None) == (tcam is None):
-            got = "both" if run else "neither"
-            raise InputError(f"wanted either a trained RUN with --features STORE, or --tcam FILE; got {got}")
-        if (run is None) != (features is None):
-            needs = f"{run} needs --features STORE" if run else f"--features {features} needs a trained RUN"
-            raise InputError(f"{needs}: wtal localize RUN --features STORE")
-        if run is not None and features is not None:
-            if replace(timebase, offset_snippets=clock.offset_snippets) != clock:
-                raise InputError("--fps and --stride-frames are known to the store; set them when it is converted")
-            offset = None if timebase == clock else timebase.offset_snippets
-            _with_model(run, features, split, output, device, proposer, offset)
-        elif tcam is not None:
-            _with_maps(tcam, output, proposer, timebase)
+        inputs = [bool(videos), features is not None, tcam is not None]
+        if sum(inputs) != 1 or (run is None) != (tcam is not None):
+            raise InputError("wanted one of: RUN VIDEO ..., or RUN --features STORE, or --tcam FILE without a run")
+        asked = {"extractor": extractor, "weights": weights, "flow_weights": flow_weights, "flow": flow}
+        if not videos and (unused := [name for name, value in asked.items() if value is not None]):
+            raise InputError(f"--{unused[0].replace('_', '-')} is for video files, and none is given")
+        if split is not None and features is None:
+            raise InputError(f"--split {split} is for a store: --features STORE")
+        if run is None:
+            if tcam is not None:
+                _with_maps(tcam, output or _DEFAULT, proposer, timebase)
+            return
+        if replace(timebase, offset_snippets=clock.offset_snippets) != clock:
+            raise InputError(
+                "--fps and --stride-frames are known to the store and the run; set them when those are made"
+            )
+        localizer = _localizer(run, device, None if timebase == clock else timebase.offset_snippets)
+        if features is not None:
+            _with_store(localizer, features, split, output or _DEFAULT, proposer)
+        else:
+            _with_videos(localizer, videos, asked, output, proposer, device=device, top=top)
 
     tyro.cli(localize, prog="wtal localize", args=list(arguments))
 
@@ -70,17 +94,86 @@ def _with_maps(tcam: Path, output: Path, proposer: Proposer, timebase: TimeBase)
     _write(output, localize_maps(maps.videos, proposer, timebase, track=_track), maps.classes)
 
 
-def _with_model(
-    run: Path, features: Path, split: str | None, output: Path, device: str, proposer: Proposer, offset: float | None
-) -> None:
-    from wtal.data.store import Store
+def _localizer(run: Path, device: str, offset: float | None) -> "Localizer":
     from wtal.localize import Localizer
 
-    store = Store.open(features)
     localizer = Localizer.load(run, device=device)
-    if offset is not None:
-        localizer = replace(localizer, card=replace(localizer.card, offset_snippets=offset))
+    if offset is None:
+        return localizer
+    return replace(localizer, card=replace(localizer.card, offset_snippets=offset))
+
+
+def _with_store(localizer: "Localizer", features: Path, split: str | None, output: Path, proposer: Proposer) -> None:
+    from wtal.data.store import Store
+
+    store = Store.open(features)
     _write(output, localizer.store(store, split, proposer=proposer, track=_track), localizer.classes)
+
+
+def _with_videos(
+    localizer: "Localizer",
+    videos: Sequence[Path],
+    asked: dict[str, Any],
+    output: Path | None,
+    proposer: Proposer,
+    *,
+    device: str,
+    top: int,
+) -> None:
+    from wtal.cli.extract import progress_bar
+    from wtal.extract import Progress, find_videos
+    from wtal.video.decode import probe
+    from wtal.video.extractor import ExtractorOptions
+
+    files = find_videos(videos)
+    lengths = {name: probe(path).duration_s or 0.0 for name, path in files.items()}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if given and "extractor" not in given and localizer.card.extraction is not None:
+        given["extractor"] = localizer.card.extraction.extractor
+    opened = localizer.open_extractor(ExtractorOptions(**given) if given else None, device=device)
+    found: dict[str, Instances] = {}
+    with progress_bar("looking") as watch:
+        for name, path in files.items():
+            done = sum(lengths[other] for other in found)
+
+            def at(seconds: float, name: str = name, done: float = done) -> None:
+                watch(Progress(done + seconds, sum(lengths.values()), name))
+
+            found[name] = localizer.video(path, opened, proposer=proposer, watch=at)
+    for name, instances in found.items():
+        _print_table(str(files[name]), instances, localizer.classes, top)
+    if output is not None:
+        _write(output, found, localizer.classes)
+
+
+def _print_table(title: str, found: "Instances", classes: Sequence[str], top: int) -> None:
+    """What happens when: the most confident instances, in the order of time."""
+    import numpy as np
+    from rich.console import Console
+    from rich.table import Table
+
+    best = found[np.sort(np.argsort(-found.scores, kind="stable")[:top])]
+    more = f" (the {len(best)} most confident of {len(found)})" if len(best) < len(found) else ""
+    table = Table(title=f"{title}{more}", title_justify="left")
+    for column in ("from", "to", "what", "score"):
+        table.add_column(column, justify="left" if column == "what" else "right", no_wrap=True)
+    for row in np.lexsort((best.ends, best.starts)):
+        start, end = best.segments[row]
+        table.add_row(_clock(start), _clock(end), classes[best.labels[row]], f"{best.scores[row]:.3f}")
+    console = Console()
+    console.print(table if len(found) else f"{title}: nothing found", highlight=False, soft_wrap=not len(found))
+
+
+def _clock(seconds: float) -> str:
+    """Seconds as a player shows them.
+
+    >>> _clock(3723.41)
+    '1:02:03.4'
+    """
+    tenths = round(seconds * 10)
+    minutes, rest = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    return (f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{rest / 10:04.1f}"
 
 
 def _track(videos: Iterable[Any]) -> Iterable[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from wtal.errors import InputError
+from wtal.video.extractor import ExtractorOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,8 +24,13 @@ def main(arguments: Sequence[str]) -> None:
 
     def train(
         recipe: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RECIPE")],
-        data: Path,
+        data: Path | None = None,
         run: Path | None = None,
+        videos: Path | None = None,
+        tags: Path | None = None,
+        gt: Path | None = None,
+        options: Annotated[ExtractorOptions, tyro.conf.arg(name="")] = ExtractorOptions(),  # noqa: B008  frozen
+        skip_bad: bool = False,
         seed: int | None = None,
         device: Literal["auto", "cpu", "cuda"] = "auto",
         resume: bool = False,
@@ -36,13 +42,20 @@ def main(arguments: Sequence[str]) -> None:
     ) -> None:
         """Train on videos that carry tags only, then localize and score the test videos.
 
+        Either --data STORE, or --videos DIR --tags FILE, which extracts the videos' features first (wtal extract).
         Ctrl-C finishes the step and saves; --resume goes on. For several processes:
         torchrun --nproc-per-node N --no-python -- wtal train ...
 
         Args:
             recipe: YAML file with everything that decides what is learned, such as recipes/demo.yaml.
-            data: Store of features, made by wtal data convert or wtal data synthesize.
+            data: Store of features, made by wtal extract, wtal data convert or wtal data synthesize; with --videos,
+                where to keep their features, by default DIR-store.
             run: Folder for all that comes out; by default runs/RECIPE-seedN.
+            videos: Folder of video files to train on.
+            tags: CSV video,label[,split] with one row per tag of a video.
+            gt: ActivityNet-style JSON with the true instances of test videos, to score by.
+            options: What turns videos into features.
+            skip_bad: Leave videos that cannot be read out, and list them.
             seed: Takes the place of the recipe's seed.
             device: Where to compute; auto takes a GPU if there is one.
             resume: Go on with the run in that folder, to the same result as if it had never stopped.
@@ -54,6 +67,10 @@ def main(arguments: Sequence[str]) -> None:
                 settings without a look at the test videos.
             tensorboard: Draw losses, learning rate and scores for TensorBoard, into RUN/tensorboard.
         """
+        if videos is not None:
+            data = _extracted(videos, data, tags, gt, options, device, skip_bad=skip_bad)
+        elif data is None or tags is not None or gt is not None or options != ExtractorOptions() or skip_bad:
+            raise InputError("wanted --data STORE, or --videos DIR --tags FILE, which the other options belong to")
         _train(
             recipe,
             data,
@@ -70,6 +87,30 @@ def main(arguments: Sequence[str]) -> None:
         )
 
     tyro.cli(train, prog="wtal train", args=list(arguments))
+
+
+def _extracted(
+    videos: Path,
+    store: Path | None,
+    tags: Path | None,
+    gt: Path | None,
+    options: ExtractorOptions,
+    where: Literal["auto", "cpu", "cuda"],
+    *,
+    skip_bad: bool,
+) -> Path:
+    """The store of the videos' features, made or brought up to date."""
+    import os
+
+    from wtal.cli.extract import extract
+
+    if tags is None and gt is None:
+        raise InputError(f"--videos {videos} needs --tags FILE, a CSV that says what each video shows")
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise InputError("several processes would extract the same videos: run wtal extract first, then --data STORE")
+    out = store or Path(f"{str(videos).rstrip('/')}-store")
+    extract((videos,), out, tags, gt, options=options, device=where, skip_bad=skip_bad)
+    return out
 
 
 def _train(
@@ -191,6 +232,8 @@ def _print_result(run: "Run") -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from wtal.localize import read_card
+
     console = Console()
     scores = run.evaluation
     if scores:
@@ -208,6 +251,6 @@ def _print_result(run: "Run") -> None:
     what = ["model/", "predictions.json", "evaluation.json", "metrics.jsonl"]
     there = ", ".join(name for name in what if (run.path / name).exists())
     console.print(f"{run.path}: {there}", highlight=False, soft_wrap=True)
-    console.print(
-        f"use it:  wtal localize {run.path} --features STORE -o predictions.json", highlight=False, soft_wrap=True
-    )
+    knows = read_card(run.path).extraction is not None
+    what_in = "VIDEO.mp4" if knows else "--features STORE -o predictions.json"
+    console.print(f"use it:  wtal localize {run.path} {what_in}", highlight=False, soft_wrap=True)

@@ -46,7 +46,14 @@ def convert(
     timebase = source.records[0].timebase if source.records else TimeBase()
     kept: list[VideoRecord] = []
     with new_store(
-        path, classes=source.classes, timebase=timebase, layout=source.layout, dtype=dtype, overwrite=overwrite
+        path,
+        classes=source.classes,
+        timebase=timebase,
+        layout=source.layout,
+        dtype=dtype,
+        overwrite=overwrite,
+        extraction=source.extraction,
+        files=source.files,
     ) as writer:
         for record in track(source.records):
             try:

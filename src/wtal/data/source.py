@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -28,6 +29,10 @@ class Source:
     load: Callable[[str], Streams]
     truth: Annotations | None = None
     findings: tuple[Finding, ...] = field(default=())
+    extraction: Mapping[str, Any] | None = None
+    """What made the features, if we did."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What identifies the video file that each video's features come from, if that is known."""
 
 
 def join_streams(name: str, streams: Streams, *, trim: bool = False) -> Float[np.ndarray, "t d"]:

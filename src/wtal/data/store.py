@@ -1,7 +1,7 @@
 """Store: a folder with every video's features in one memory-mapped array and a readable index beside it.
 
 STORE/features.npy   all videos' snippets, one under the other: float32 or float16 (Σt, d)
-STORE/index.json     classes, streams, time base, and one line per video
+STORE/index.json     classes, streams, time base, the extractor if it was ours, and one line per video
 STORE/gt.json        the true instances where they are known (ActivityNet form); training never opens it
 """
 
@@ -71,6 +71,11 @@ class Store:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    @property
+    def extraction(self) -> Mapping[str, Any] | None:
+        """What the features were made with, as wtal.video.extractor.Extraction writes it; None if by others."""
+        return self.index.get("extraction")
 
     @property
     def dimensions(self) -> int:

@@ -34,6 +34,8 @@ class StoreWriter:
     timebase: TimeBase
     layout: str
     dtype: np.dtype[Any]
+    extraction: Mapping[str, Any] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
     streams: dict[str, int] = field(default_factory=dict)
     videos: dict[str, dict[str, Any]] = field(default_factory=dict)
     n_snippets: int = 0
@@ -84,7 +86,7 @@ class StoreWriter:
         index = {
             "format": FORMAT,
             "version": VERSION,
-            "source": {"layout": self.layout},
+            "source": {"layout": self.layout, **({"files": dict(self.files)} if self.files else {})},
             "classes": list(self.classes),
             "features": {
                 "dtype": str(self.dtype),
@@ -93,6 +95,7 @@ class StoreWriter:
                 "digest": self.digest.hexdigest(),
             },
             "timebase": asdict(self.timebase),
+            **({"extraction": dict(self.extraction)} if self.extraction else {}),
         }
         # one line per video, so that the index can be read and searched by eye
         head = json.dumps(index, indent=1, ensure_ascii=False).removesuffix("\n}")
@@ -127,8 +130,12 @@ def new_store(
     layout: str = "own",
     dtype: Dtype = "float32",
     overwrite: bool = False,
+    extraction: Mapping[str, Any] | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> Iterator[StoreWriter]:
     """A writer whose store appears at `path` only if the block ends without an error.
+
+    `extraction` and `files` say what made the features and from which video files, where that is known.
 
     >>> from wtal.data.store import Store
     >>> folder = Path(tempfile.mkdtemp())
@@ -146,9 +153,9 @@ def new_store(
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial"))
         with (beside / "features.npy").open("wb") as file:
-            writer = StoreWriter(
-                beside, file, classes, timebase or TimeBase(), layout, np.dtype(dtype).newbyteorder("<")
-            )
+            kind = np.dtype(dtype).newbyteorder("<")
+            clock = timebase or TimeBase()
+            writer = StoreWriter(beside, file, classes, clock, layout, kind, extraction, files or {})
             yield writer
             writer.finish()
             file.flush()

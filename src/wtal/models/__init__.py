@@ -1,10 +1,9 @@
 """Models by name. A new one is one file, used as "module:attribute"; a line in `MODELS` gives it a short name."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from wtal.errors import InputError
+from wtal.named import look_up
 
 if TYPE_CHECKING:  # torch is loaded when a model is built, not when its name is looked up
     from wtal.models.protocol import Model
@@ -29,20 +28,7 @@ def build(name: str, n_classes: int, d: int, *, stream_weights: Sequence[float] 
     >>> type(model).__name__
     'RSKP'
     """
-    path = MODELS.get(name, name)
-    module_name, colon, attribute = path.partition(":")
-    if not colon:
-        raise InputError(f"no model {name!r}; there are {', '.join(sorted(MODELS))}, or your own as module:attribute")
-    try:
-        module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the module is there, but something it needs is not
-        raise InputError(f"no module {error.name!r} for the model {name!r}; is its folder on PYTHONPATH?") from error
-    try:
-        make = getattr(module, attribute)
-    except AttributeError as error:
-        raise InputError(f"module {module_name} has no {attribute!r}, wanted by the model {name!r}") from error
+    make = look_up(name, MODELS, "model")
     if len(stream_weights) > 1:
         from wtal.models.streams import Streams
 

@@ -24,7 +24,7 @@ from typing import Any
 from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.evaluate import score
-from wtal.files import written_whole
+from wtal.files import read_json, written_whole
 from wtal.instances import Instances
 from wtal.training.config import Recipe, read_recipe, write_recipe
 from wtal.typed import differences, plain
@@ -48,11 +48,11 @@ class Run:
     @property
     def evaluation(self) -> dict[str, Any] | None:
         """The final scores by protocol; None if the truth was not known or the run has not ended."""
-        return _read_json(self.path / "evaluation.json")
+        return read_json(self.path / "evaluation.json")
 
     def environment(self) -> dict[str, Any] | None:
         """What was written about machine and data when the run began; None if it has not begun."""
-        return _read_json(self.path / "environment.json")
+        return read_json(self.path / "environment.json")
 
     def begin(self, recipe: Recipe, environment: dict[str, Any]) -> None:
         """Write down what is asked, in a folder that holds no other run."""
@@ -189,13 +189,3 @@ def _commit() -> str | None:
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", str(here.parents[1])) else "")
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _read_json(path: Path) -> dict[str, Any] | None:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    return content

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,21 +13,24 @@ import torch
 
 from wtal.data.findings import some
 from wtal.data.store import Store
+from wtal.devices import choose_device
 from wtal.errors import DataWarning, InputError, MissingExtraError
 from wtal.formats import write_predictions
 from wtal.localize import Card, Localizer
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
+from wtal.named import look_up
 from wtal.training import checkpoint
 from wtal.training.checkpoint import State
 from wtal.training.config import Recipe
-from wtal.training.distributed import Group, choose_device, process_group
+from wtal.training.distributed import Group, process_group
 from wtal.training.loop import Hooks, Status, fit
 from wtal.training.relabel import Generation, write_generation
 from wtal.training.run import Run, describe_environment, scored
 from wtal.training.tensorboard import curves
 from wtal.training.videos import Videos
 from wtal.typed import parse_options
+from wtal.video.extractor import read_extraction
 
 #: from so many videos on, processes that make labels are worth their start
 MANY_VIDEOS = 4000
@@ -120,13 +122,7 @@ def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
 
 def model_options(recipe: Recipe) -> dict[str, Any]:
     """The recipe's model options, checked against what the model takes."""
-    module, colon, attribute = MODELS.get(recipe.model, recipe.model).partition(":")
-    try:
-        make = getattr(import_module(module), attribute) if colon else None
-    except (ModuleNotFoundError, AttributeError):
-        make = None
-    if make is None:  # build knows best what is wrong with the name
-        return dict(recipe.model_options)
+    make = look_up(recipe.model, MODELS, "model")
     return parse_options(make, recipe.model_options, "model_options", skipped=2)
 
 
@@ -186,6 +182,7 @@ def _localizer(recipe: Recipe, store: Store, model: Model) -> Localizer:
         recipe.test.offset_snippets,
         recipe.stream_weights,
         recipe.test.segments,
+        read_extraction(store.extraction),
     )
     return Localizer(model.eval(), card)
 

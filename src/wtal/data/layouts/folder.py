@@ -9,6 +9,7 @@ from wtal.data.source import Source, no_videos
 from wtal.data.tags import tags_from_csv, tags_from_json
 from wtal.data.truth import read_with_findings
 from wtal.errors import InputError
+from wtal.timebase import TimeBase
 
 _MEDIA = {".npy", ".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg"}
 
@@ -32,8 +33,13 @@ def read_tags(path: Path, given: Given) -> dict[str, VideoRecord]:
     if given.gt and not given.tags and not any(path.glob("*.csv")):
         return tags_from_json(given.gt, given.timebase)
     table = given.tags or the_one(path.glob("*.csv"), f"one CSV of tags in {path}, or --tags FILE")
+    return tags_of_files(table, given.timebase)
+
+
+def tags_of_files(table: Path, timebase: TimeBase) -> dict[str, VideoRecord]:
+    """The videos of a CSV by the names that files have without their endings."""
     named: dict[str, VideoRecord] = {}
-    for name, record in tags_from_csv(table, given.timebase).items():
+    for name, record in tags_from_csv(table, timebase).items():
         # a CSV made from a folder of videos says clip.mp4 where the features are clip.npy
         plain = Path(name).stem if Path(name).suffix.lower() in _MEDIA else name
         if plain in named:

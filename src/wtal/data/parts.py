@@ -1,0 +1,128 @@
+"""Features under way: each video's rows are appended to a file of its own as they come, so that a kill loses nothing.
+
+FOLDER/what.json     what makes the features; another extractor's work is not gone on with
+FOLDER/NAME.rows     a video's vectors so far: float32, row after row
+FOLDER/NAME.json     which video file they are from, their streams, and the duration once the video is through
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+from wtal.data.source import Streams
+from wtal.errors import InputError
+from wtal.files import read_json, written_whole
+
+
+@dataclass(frozen=True)
+class Part:
+    """One video's progress; `duration_s` is None until it is through."""
+
+    file: str
+    streams: dict[str, int]
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A folder of features under way. Use it through `open_parts`."""
+
+    folder: Path
+
+    def part(self, name: str, file: str) -> Part | None:
+        """What is there of a video, if it is of that very file."""
+        known = read_json(self.folder / f"{name}.json")
+        part = Part(**known) if known is not None else None
+        return part if part is not None and part.file == file else None
+
+    def resume(self, name: str, file: str, batch: int) -> int:
+        """The number of snippets that are there already: whole batches, since what is behind may be half written."""
+        rows = self.folder / f"{name}.rows"
+        part = self.part(name, file)
+        if part is None or not rows.exists():
+            rows.unlink(missing_ok=True)
+            return 0
+        row_bytes = 4 * sum(part.streams.values())
+        done = rows.stat().st_size // (row_bytes * batch) * batch
+        os.truncate(rows, done * row_bytes)
+        return done
+
+    def append(self, name: str, file: str, vectors: Float32[np.ndarray, "n d"], streams: Mapping[str, int]) -> None:
+        """Add the next snippets of a video; they are on disk when this returns."""
+        known = self.part(name, file)
+        if known is not None and known.streams != dict(streams):
+            raise InputError(f"{name}: has {dict(streams)} dimensions, but {known.streams} before the interruption")
+        try:
+            if known is None:
+                self._write(name, Part(file, dict(streams)))
+            with (self.folder / f"{name}.rows").open("ab") as rows:
+                rows.write(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
+                rows.flush()
+                os.fsync(rows.fileno())
+        except OSError as error:
+            raise InputError(f"cannot write {self.folder}: {error.strerror}; make room and run again") from error
+
+    def finish(self, name: str, file: str, duration_s: float) -> None:
+        """A video is through."""
+        part = self.part(name, file)
+        if part is None:
+            raise InputError(f"{name}: {self.folder} was changed by somebody else meanwhile; run again")
+        self._write(name, Part(part.file, part.streams, duration_s))
+
+    def load(self, name: str) -> Streams:
+        """A finished video's features by stream."""
+        part = Part(**(read_json(self.folder / f"{name}.json") or {}))
+        array = np.fromfile(self.folder / f"{name}.rows", dtype="<f4").reshape(-1, sum(part.streams.values()))
+        return by_stream(array, part.streams)
+
+    def _write(self, name: str, part: Part) -> None:
+        with written_whole(self.folder / f"{name}.json") as file:
+            json.dump(asdict(part), file)
+
+
+def by_stream(array: Float[np.ndarray, "t d"], streams: Mapping[str, int]) -> Streams:
+    """The columns of features by stream, whose widths are given from left to right."""
+    ends = np.cumsum(list(streams.values())).tolist()
+    return {name: array[:, end - width : end] for (name, width), end in zip(streams.items(), ends, strict=True)}
+
+
+@contextmanager
+def open_parts(folder: Path, what: Mapping[str, Any], *, anew: bool = False) -> Iterator[Parts]:
+    """The work in `folder`, begun or gone on with; another extractor's is refused, or dropped if `anew`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror}") from error
+    with lock:
+        _lock(lock.fileno(), folder)
+        known = read_json(folder / "what.json")
+        if known is not None and known != dict(what):
+            if not anew:
+                raise InputError(
+                    f"{folder} holds unfinished work of another extractor or other settings ({known}); finish that "
+                    "with the options of before, or drop it with --overwrite"
+                )
+            for old in (*folder.glob("*.rows"), *folder.glob("*.json")):
+                old.unlink()
+        with written_whole(folder / "what.json") as file:
+            json.dump(dict(what), file, indent=1)
+        yield Parts(folder)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not on Windows, where nothing then keeps two from writing the same store
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise InputError(f"another wtal extract is at work in {folder}; wait for it, or choose another -o") from error

