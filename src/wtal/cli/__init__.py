@@ -13,6 +13,7 @@ COMMANDS = {
     "weights": "Tell where I3D's weights are published; check a file of them.",
     "train": "Train on tagged videos by a recipe; go on after a kill.",
     "localize": "Find instances in a video, in features, or in anybody's activation maps.",
+    "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
     "paper": "One of the paper's tables or figures, from training to the page.",

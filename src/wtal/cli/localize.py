@@ -91,7 +91,7 @@ def _with_maps(tcam: Path, output: Path, proposer: Proposer, timebase: TimeBase)
     from wtal.localize import localize_maps
 
     maps = read_tcams(tcam)
-    _write(output, localize_maps(maps.videos, proposer, timebase, track=_track), maps.classes)
+    _write(output, localize_maps(maps.videos, proposer, timebase, track=track), maps.classes)
 
 
 def _localizer(run: Path, device: str, offset: float | None) -> "Localizer":
@@ -107,7 +107,7 @@ def _with_store(localizer: "Localizer", features: Path, split: str | None, outpu
     from wtal.data.store import Store
 
     store = Store.open(features)
-    _write(output, localizer.store(store, split, proposer=proposer, track=_track), localizer.classes)
+    _write(output, localizer.store(store, split, proposer=proposer, track=track), localizer.classes)
 
 
 def _with_videos(
@@ -176,11 +176,12 @@ def _clock(seconds: float) -> str:
     return (f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{rest / 10:04.1f}"
 
 
-def _track(videos: Iterable[Any]) -> Iterable[Any]:
+def track(videos: Iterable[Any]) -> Iterable[Any]:
+    """The videos, with a progress bar."""
     from rich.console import Console
-    from rich.progress import track
+    from rich.progress import track as tracked
 
-    return track(videos, "Localizing", console=Console(stderr=True), transient=True)
+    return tracked(videos, "Localizing", console=Console(stderr=True), transient=True)
 
 
 def _write(output: Path, found: "dict[str, Instances]", classes: Sequence[str]) -> None:

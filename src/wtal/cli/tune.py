@@ -1,0 +1,149 @@
+"""`wtal tune`: choose the test-time settings of trained runs on videos whose instances are known."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from wtal.experiments.tune import Choice, Known, Settings
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Parse the arguments and run."""
+    tyro.cli(tune, prog="wtal tune", args=list(arguments))
+
+
+def tune(
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN [RUN ...]")],
+    data: Path,
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("tuned.yaml"),
+    split: str = "train",
+    protocols: tuple[str, ...] = ("thumos14", "thumos14-wtalc"),
+    grid: Path | None = None,
+    folds: int = 5,
+    rounds: int = 3,
+    workers: int | None = None,
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+) -> None:
+    """Choose how maps become instances: thresholds, boundaries, fusion, offset. The models stay as they are.
+
+    One setting after the other takes the best of its values. The training videos are the ones to choose on, if their
+    instances are known: no loss has seen them. Never choose on videos that you report figures for.
+
+    Args:
+        runs: Folders that wtal train made with one recipe, such as several seeds; the choice is made for their mean.
+        data: Store of features with the true instances.
+        output: YAML file for the chosen settings, to be put under test: in a recipe.
+        split: The videos to choose on.
+        protocols: Evaluation protocols whose mean of average mAP is to grow.
+        grid: YAML file with the values to try, by setting; by default a grid for maps of RSKP's kind.
+        folds: In so many parts of the videos the choice is checked: each part is localized with settings chosen on
+            the others. 0 leaves that out, and takes a sixth of the time.
+        rounds: Turns through all settings at most.
+        workers: Processes; by default one per core.
+        device: Where the models compute.
+    """
+    import os
+
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from wtal.cli.localize import track
+    from wtal.data.store import Store
+    from wtal.errors import InputError
+    from wtal.experiments.tune import GRID
+    from wtal.experiments.tune import tune as choose
+    from wtal.files import written_whole
+
+    if not runs:
+        raise InputError("name at least one RUN, a folder that wtal train made")
+    store = Store.open(data)
+    known, start = _known(runs, store, split, protocols, device, track)
+    values = GRID if grid is None else _read_grid(grid)
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("starting", total=None)
+        choice = choose(
+            known,
+            start,
+            grid=values,
+            rounds=rounds,
+            folds=folds,
+            workers=workers or os.cpu_count() or 1,
+            watch=lambda what, best: progress.update(task, description=f"{what}: {best:.2f}"),
+        )
+    with written_whole(output) as file:
+        file.write(_as_yaml(choice))
+    _print(choice, split, len(known.truth.videos))
+    print(f"written to {output}")
+
+
+def _known(
+    runs: Sequence[Path], store: Any, split: str, protocols: tuple[str, ...], device: str, track: Any
+) -> "tuple[Known, Settings]":
+    """The maps of the runs and the truth, and the first run's settings to start from."""
+    from wtal.errors import InputError
+    from wtal.experiments.tune import Known, Settings
+    from wtal.localize import Localizer, read_card
+
+    cards = [read_card(run) for run in runs]
+    for run, card in zip(runs, cards, strict=True):
+        if card.classes != store.classes:
+            raise InputError(f"{run} knows other classes than {store.path}")
+    truth = store.truth()
+    names = [name for name in store.names(split) if name in truth.videos]
+    if not any(len(truth.videos[name].instances) for name in names):
+        raise InputError(f"{store.path} knows no instances of the split {split}, so there is nothing to choose by")
+    maps = []
+    for run in runs:
+        localizer = Localizer.load(run, device=device)
+        maps.append({name: localizer.maps(name, store.features(name)) for name in track(names)})
+    clocks = {name: store.timebase(name) for name in names}
+    offset = cards[0].offset_snippets
+    if offset is None:
+        offset = clocks[names[0]].offset_snippets
+    known = Known(tuple(maps), clocks, {name: store.duration_s(name) for name in names}, truth, protocols).only(names)
+    return known, Settings(cards[0].proposer, offset)
+
+
+def _read_grid(path: Path) -> dict[str, Any]:
+    import yaml
+
+    from wtal.errors import InputError
+
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    if not isinstance(given, dict) or not all(isinstance(values, list) and values for values in given.values()):
+        raise InputError(f"{path} must hold a list of values for each setting, such as temperature: [0.03, 0.1]")
+    return {
+        name: tuple(tuple(value) if isinstance(value, list) else value for value in values)
+        for name, values in given.items()
+    }
+
+
+def _as_yaml(choice: "Choice") -> str:
+    import yaml
+
+    from wtal.typed import plain
+
+    settings = choice.settings
+    test = {"test": {"proposer": plain(settings.proposer), "offset_snippets": settings.offset_snippets}}
+    return yaml.safe_dump(test, sort_keys=False, default_flow_style=None, width=120)
+
+
+def _print(choice: "Choice", split: str, n: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"average mAP on the {n} videos of split {split}")
+    table.add_column("protocol")
+    for head in ("before", "chosen", *(["cross-validated"] if choice.held_out else [])):
+        table.add_column(head, justify="right")
+    for protocol, before in choice.before.items():
+        held_out = [f"{choice.held_out[protocol]:.1f}"] if choice.held_out else []
+        table.add_row(protocol, f"{before:.1f}", f"{choice.after[protocol]:.1f}", *held_out)
+    Console().print(table)

@@ -1,0 +1,186 @@
+"""Test-time settings chosen on videos whose instances are known, and what the choice is worth on videos it did not see.
+
+The settings are those of the proposer and the time base: how an activation map is cut, fused and laid on the clock.
+One after the other is set to the best of its values (coordinate ascent) until none gets better. That is no training:
+the model stays as it is. The training videos' instances may serve here, as long as no loss ever sees them; the test
+videos' may not, or their figures mean nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wtal.annotations import Annotations
+from wtal.errors import InputError
+from wtal.evaluate import score
+from wtal.formats.tcam import VideoMap
+from wtal.instances import Instances
+from wtal.propose import Proposer
+from wtal.timebase import TimeBase
+
+#: A gain in mAP below this is no gain: it keeps the choice from following noise.
+LEAST_GAIN = 0.02
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a choice is made of."""
+
+    proposer: Proposer
+    offset_snippets: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Videos with maps of one or several runs (the streams of each) and with their true instances."""
+
+    runs: tuple[Mapping[str, tuple[VideoMap, ...]], ...]
+    clocks: Mapping[str, TimeBase]
+    durations_s: Mapping[str, float]
+    truth: Annotations
+    protocols: tuple[str, ...]
+
+    def only(self, names: Sequence[str]) -> "Known":
+        """These videos alone."""
+        videos = {name: self.truth.videos[name] for name in names}
+        runs = tuple({name: run[name] for name in names} for run in self.runs)
+        return replace(self, runs=runs, truth=replace(self.truth, videos=videos))
+
+    def found(self, settings: Settings) -> list[dict[str, Instances]]:
+        """The instances of each run in seconds."""
+        return [{name: self._one(name, maps, settings) for name, maps in run.items()} for run in self.runs]
+
+    def _one(self, name: str, maps: tuple[VideoMap, ...], settings: Settings) -> Instances:
+        clock = replace(self.clocks[name], offset_snippets=settings.offset_snippets)
+        found = settings.proposer.of_maps(maps).instances
+        return clock.instances_to_seconds(found, duration_s=self.durations_s[name])
+
+    def scores(self, found: Sequence[Mapping[str, Instances]]) -> dict[str, float]:
+        """Average mAP by each protocol, mean over the runs."""
+        subset = next(iter(self.truth.videos.values())).subset
+        return {
+            protocol: float(
+                np.mean([score(one, self.truth, protocol=protocol, subset=subset).map.mean() for one in found])
+            )
+            for protocol in self.protocols
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen settings and average mAP by protocol: at the start, as chosen, and cross-validated."""
+
+    settings: Settings
+    before: Mapping[str, float]
+    after: Mapping[str, float]
+    held_out: Mapping[str, float] | None
+    """Each video localized with settings that were chosen without it; all together scored once."""
+
+
+def levels(lowest: float, highest: float, n: int = 20) -> tuple[float, ...]:
+    """`n` activation levels in even ratios.
+
+    >>> levels(0.01, 1.0, 3)
+    (0.01, 0.1, 1.0)
+    """
+    return tuple(float(f"{value:.4g}") for value in np.geomspace(lowest, highest, n))
+
+
+#: The values that are tried for each setting; `dilation` is the same on both sides.
+GRID: Mapping[str, tuple[Any, ...]] = {
+    "thresholds": tuple(
+        levels(low, high) for low in (0.0003, 0.001, 0.003, 0.01, 0.03) for high in (0.1, 0.3, 0.5, 0.8)
+    ),
+    "upsample": (1, 2, 4, 8),
+    "dilation": tuple((d, d) for d in (-0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25)),
+    "offset_snippets": (-0.75, -0.5, -0.25, 0.0, 0.25),
+    "min_length": (1.0, 2.0, 3.0),
+    "flank_scale": (0.05, 0.1, 0.15, 0.25, 0.4),
+    "outer_weight": (0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
+    "temperature": (0.01, 0.03, 0.1, 0.2, 0.5, 2.0),
+    "overlap": ("iou", "own_length"),
+    "overlap_threshold": (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6),
+    "logit": ("inner", "score"),
+    "class_threshold": (0.02, 0.05, 0.1, 0.16),
+    "video_score_weight": (0.0, 0.05, 0.1, 0.2),
+}
+
+
+def tune(
+    known: Known,
+    start: Settings,
+    *,
+    grid: Mapping[str, Sequence[Any]] = GRID,
+    rounds: int = 3,
+    folds: int = 5,
+    workers: int = 1,
+    watch: Callable[[str, float], None] = lambda *_: None,
+) -> Choice:
+    """Choose on all videos; with `folds`, choose on the others of each fold too, and localize the fold with that.
+
+    `watch` hears what has been tried and the best average mAP so far.
+    """
+    names = list(known.truth.videos)
+    if folds == 1 or folds < 0 or folds > len(names):
+        raise InputError(f"folds must be 0, for none, or 2 to {len(names)}, the number of videos; got {folds}")
+    unknown = sorted(set(grid) - {"offset_snippets", *Proposer.__dataclass_fields__})
+    if unknown:
+        raise InputError(f"the proposer has no setting {', '.join(unknown)}")
+    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        chosen = _ascend(known, start, grid, rounds, pool, watch)
+        held_out = None
+        if folds:
+            together: list[dict[str, Instances]] = [{} for _ in known.runs]
+            for k in range(folds):
+                mine = names[k::folds]
+                others = known.only([name for name in names if name not in set(mine)])
+                found = _ascend(others, start, grid, rounds, pool, _prefixed(f"fold {k + 1}, ", watch))
+                for all_found, part in zip(together, known.only(mine).found(found), strict=True):
+                    all_found.update(part)
+            held_out = known.scores(together)
+    before, after = (known.scores(known.found(settings)) for settings in (start, chosen))
+    return Choice(chosen, before, after, held_out)
+
+
+def _prefixed(prefix: str, watch: Callable[[str, float], None]) -> Callable[[str, float], None]:
+    return lambda what, best: watch(prefix + what, best)
+
+
+def _ascend(
+    known: Known,
+    settings: Settings,
+    grid: Mapping[str, Sequence[Any]],
+    rounds: int,
+    pool: Executor | None,
+    watch: Callable[[str, float], None],
+) -> Settings:
+    best = _value(known, settings)
+    for turn in range(rounds):
+        begun = best
+        for name, values in grid.items():
+            tried = [_with(settings, name, value) for value in values]
+            for one, value in zip(tried, _values(known, tried, pool), strict=True):
+                if value > best + LEAST_GAIN:
+                    best, settings = value, one
+            watch(f"round {turn + 1}, {name}", best)
+        if best <= begun + LEAST_GAIN:
+            break
+    return settings
+
+
+def _with(settings: Settings, name: str, value: Any) -> Settings:
+    if name == "offset_snippets":
+        return replace(settings, offset_snippets=value)
+    return replace(settings, proposer=replace(settings.proposer, **{name: value}))
+
+
+def _values(known: Known, tried: Sequence[Settings], pool: Executor | None) -> Iterator[float]:
+    return (pool.map if pool else map)(_value, [known] * len(tried), tried)
+
+
+def _value(known: Known, settings: Settings) -> float:
+    return float(np.mean(list(known.scores(known.found(settings)).values())))
