@@ -108,7 +108,9 @@ def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Conso
     if is_store(path):  # of the same command before: everything goes on from what is there
         store, first = Store.open(path), source.records[0].name
         same = list(store.names()) == [record.name for record in source.records]
-        if not same or not np.array_equal(store.features(first), join_streams(first, source.load(first))):
+        there, wanted = store.features(first), join_streams(first, source.load(first))
+        # close, not equal: sums in another order, as with another number of threads, differ in the last bits
+        if not same or there.shape != wanted.shape or not np.allclose(there, wanted, atol=1e-3):
             raise InputError(f"{path} is of a demo with another seed or size; choose another folder with -o")
         return store
     convert(source, path, track=progress("generating"))

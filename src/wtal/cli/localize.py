@@ -154,14 +154,16 @@ def _print_table(title: str, found: "Instances", classes: Sequence[str], top: in
 
     best = found[np.sort(np.argsort(-found.scores, kind="stable")[:top])]
     more = f" (the {len(best)} most confident of {len(found)})" if len(best) < len(found) else ""
-    table = Table(title=f"{title}{more}", title_justify="left")
+    table = Table()
     for column in ("from", "to", "what", "score"):
         table.add_column(column, justify="left" if column == "what" else "right", no_wrap=True)
     for row in np.lexsort((best.ends, best.starts)):
         start, end = best.segments[row]
         table.add_row(_clock(start), _clock(end), classes[best.labels[row]], f"{best.scores[row]:.3f}")
     console = Console()
-    console.print(table if len(found) else f"{title}: nothing found", highlight=False, soft_wrap=not len(found))
+    console.print(f"{title}{more}" if len(found) else f"{title}: nothing found", highlight=False, soft_wrap=True)
+    if len(found):
+        console.print(table)
 
 
 def _clock(seconds: float) -> str:
