@@ -78,6 +78,18 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
     assert not (tmp_path / "dry").exists()
 
 
+def test_a_recipe_without_delta_labels_is_trained_with_them_too(paper, recipe: Path, tmp_path: Path) -> None:
+    recipe.write_text(recipe.read_text().replace("{from_epoch: 4}", "{from_epoch: 4, source: raw}"))
+    paper("components", folder=tmp_path / "raw")
+    table = rows(tmp_path / "raw" / "components.csv")
+    assert [row["paper AVG"] for row in table] == ["45.1", "", "44.9", "45.6", "46.2", "48.3", ""]
+    names = {path.name for path in (tmp_path / "raw" / "runs").glob("*")}
+    assert {name.removeprefix("tiny-gaufuse-") for name in names} == {
+        f"{kind}-seed0" for kind in ("base", "no-labels", "labels-nms", "labels-gaussian", "labels-delta")
+    }  # fmt: skip
+    paper("components", "--dry-run", folder=tmp_path / "raw")
+
+
 def test_ctrl_c_says_how_to_go_on(
     paper, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

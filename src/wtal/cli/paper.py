@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> None:
         experiment: tyro.conf.Positional[Name],
         data: Path,
         out: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
-        recipe: Path = Path("recipes/thumos14-gaufuse-released.yaml"),
+        recipe: Path = Path("recipes/thumos14-gaufuse.yaml"),
         recipes: Path = Path("recipes"),
         seeds: str = "0",
         reuse: tuple[Path, ...] = (),

@@ -10,13 +10,14 @@ from wtal.report.table import Cell, Table
 
 
 def wanted(setting: Setting) -> list[Variant]:
-    """The base model, the same trained as long, labels from NMS and from fusion, and the recipe as it is."""
+    """The base model, the same trained as long, labels from NMS and from fusion, Δ labels, and the recipe as it is."""
     stem, recipe = setting.stem, setting.recipe
     return [
         variants.base(stem, recipe),
         variants.no_labels(stem, recipe),
         variants.raw_labels(stem, recipe, "nms"),
         variants.raw_labels(stem, recipe, recipe.labels.proposer.combine),
+        variants.delta_labels(stem, recipe),
         variants.full(stem, recipe),
     ]
 
@@ -27,15 +28,17 @@ def section(setting: Setting, finished: Finished) -> Section:
     tiou = paper["tiou"]
     fused = setting.recipe.test.proposer
     nms = variants.with_nms(fused)
-    base, alone, boxes, labels, full = (variant.name for variant in wanted(setting))
+    base, alone, boxes, labels, delta, full = (variant.name for variant in wanted(setting))
     lines = [
         ("base model", "base", base, nms),
         ("base model, trained as long", None, alone, nms),
         ("+ LinPro labels from NMS", "labels-nms", boxes, nms),
         ("+ fusion instead of NMS for labels", "labels-gaussian", labels, nms),
-        ("+ Δ labels", "full", full, nms),
-        ("+ fusion at test", "full-fused", full, fused),
+        ("+ Δ labels", "full", delta, nms),
+        ("+ fusion at test", "full-fused", delta, fused),
     ]
+    if delta != full:
+        lines.append(("the recipe: without Δ labels, fusion at test", None, full, fused))
     rows: list[tuple[Cell, ...]] = []
     for name, key, variant, proposer in lines:
         row: list[Cell] = [name, *cells(paper["rows"].get(key), len(tiou) + 1)]
@@ -50,7 +53,7 @@ def section(setting: Setting, finished: Finished) -> Section:
         f"Recipe {setting.stem}, seeds {', '.join(map(str, finished.seeds))}, {finished.ambiguity}. Paper: "
         f"{paper['source']}. The second row is a control that the paper does not have.",
         strong=frozenset({len(rows) - 1}),
-        sections={2: "", len(rows) - 1: ""},
+        sections={2: "", 5: ""},
     )
     return Section("components", "Components", (table,))
 

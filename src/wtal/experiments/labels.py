@@ -30,13 +30,13 @@ from wtal.training.config import LabelSettings
 
 
 def wanted(setting: Setting) -> list[Variant]:
-    """The base model, raw labels of NMS and of fusion, and the recipe as it is."""
+    """The base model, raw labels of NMS and of fusion, and Δ labels."""
     stem, recipe = setting.stem, setting.recipe
     return [
         variants.base(stem, recipe),
         variants.raw_labels(stem, recipe, "nms"),
         variants.raw_labels(stem, recipe, recipe.labels.proposer.combine),
-        variants.full(stem, recipe),
+        variants.delta_labels(stem, recipe),
     ]
 
 
@@ -52,7 +52,7 @@ class Quality:
 def section(setting: Setting, finished: Finished) -> Section:
     """Labels of one model in several ways, and labels in training generation by generation."""
     base, *trained = (variant.name for variant in wanted(setting))
-    names = ("NMS, raw", f"{setting.recipe.labels.proposer.combine}, raw", "the recipe")
+    names = ("NMS, raw", f"{setting.recipe.labels.proposer.combine}, raw", "Δ labels")
     generations = {
         name: [_generations(setting, finished, finished.job(variant, seed)) for seed in finished.seeds]
         for name, variant in zip(names, trained, strict=True)

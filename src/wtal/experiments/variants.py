@@ -34,6 +34,19 @@ def raw_labels(stem: str, recipe: Recipe, combine: Combine) -> Variant:
     return _variant(stem, f"labels-{combine}", recipe, replace(recipe, labels=labels))
 
 
+def uses_delta(recipe: Recipe) -> bool:
+    """Whether the recipe teaches the change of labels anywhere."""
+    return any(stage.source == "delta" for stage in recipe.labels.stages)
+
+
+def delta_labels(stem: str, recipe: Recipe) -> Variant:
+    """The recipe as it is if it teaches the change of labels; else the same with all its stages teaching that."""
+    if uses_delta(recipe):
+        return full(stem, recipe)
+    stages = tuple(replace(stage, source="delta") for stage in recipe.labels.stages)
+    return _variant(stem, "labels-delta", recipe, replace(recipe, labels=replace(recipe.labels, stages=stages)))
+
+
 def label_temperature(stem: str, recipe: Recipe, temperature: float) -> Variant:
     """The recipe with one temperature in all its generations of labels."""
     stages = tuple(replace(stage, temperature=temperature) for stage in recipe.labels.stages)
