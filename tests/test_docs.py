@@ -142,7 +142,7 @@ def test_one_class(model, background_only, tmp_path):
     run = train(parse(Recipe, given), store, tmp_path / "run", threads=1)
     average = run.evaluation["thumos14"]["average"]["0.1:0.7"]
     print(f"{model}, {background_only:.0%} of the videos background only: mAP {average:.1f}")
-    assert average > 80 if model in ("bm", "stpn") else average < 50
+    assert average > 60 if model in ("bm", "stpn") else average < 40
 
 
 def test_wum_refuses_one_class(tmp_path):

@@ -71,8 +71,6 @@ def larger_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     rng = np.random.default_rng(3)
     made = random_annotations(rng, n_train=48, n_test=16, n_classes=3, duration_s=40.0)
     path = tmp_path_factory.mktemp("larger") / "store"
-    convert(
-        synthetic_source(made, rng, n_dims=32, difficulty=Difficulty(plateau=0.8, context=0.3, scene=0.3, noise=0.6)),
-        path,
-    )
+    easy = Difficulty(plateau=0.9, shoulder=0.1, context=0.1, scene=0.2, noise=0.4)
+    convert(synthetic_source(made, rng, n_dims=32, difficulty=easy), path)
     return Store.open(path)

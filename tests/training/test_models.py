@@ -78,7 +78,7 @@ def test_every_model_learns_to_localize_from_tags(name: str, larger_store: Store
     nothing = train(recipe(name, epochs=1, rate=0.0), larger_store, tmp_path / "nothing", threads=1).path
     assert metrics(learned)[-1]["loss"] < 0.7 * metrics(learned)[0]["loss"]
     assert average(learned) > 25
-    assert average(learned) > 2 * average(nothing)
+    assert average(learned) > average(nothing) + 20
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
