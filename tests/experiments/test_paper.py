@@ -9,7 +9,7 @@ import pytest
 
 from wtal.cli import main
 from wtal.data.store import Store
-from wtal.experiments import catalogue, plugin
+from wtal.experiments import ablation, catalogue, plugin
 from wtal.experiments.published import published
 from wtal.models import MODELS
 from wtal.training.loop import Interrupted
@@ -39,7 +39,7 @@ def test_components_are_what_the_runs_score_and_nothing_is_trained_twice(
 ) -> None:
     paper("components", "--seeds", "0,1")
     table = rows(out / "components.csv")
-    assert [row["paper AVG"] for row in table] == ["45.1", "", "44.9", "45.6", "46.2", "48.3"]
+    assert [row["paper AVG"] for row in table] == ["45.1", "", "44.9", "45.6", "46.2", "", "", "", "", "48.3"]
     runs = [out / "runs" / f"tiny-gaufuse-full-seed{seed}" for seed in (0, 1)]
     scores = [json.loads((run / "evaluation.json").read_text())["thumos14"] for run in runs]
     assert float(table[-1]["ours, thumos14 AVG"]) == pytest.approx(
@@ -82,12 +82,29 @@ def test_a_recipe_without_delta_labels_is_trained_with_them_too(paper, recipe: P
     recipe.write_text(recipe.read_text().replace("{from_epoch: 4}", "{from_epoch: 4, source: raw}"))
     paper("components", folder=tmp_path / "raw")
     table = rows(tmp_path / "raw" / "components.csv")
-    assert [row["paper AVG"] for row in table] == ["45.1", "", "44.9", "45.6", "46.2", "48.3", ""]
+    assert [row["paper AVG"] for row in table] == ["45.1", "", "44.9", "45.6", "46.2", "", "", "", "", "48.3"]
+    assert "**LinPro labels from fusion**" in (tmp_path / "raw" / "components.md").read_text()  # the recipe as it is
     names = {path.name for path in (tmp_path / "raw" / "runs").glob("*")}
     assert {name.removeprefix("tiny-gaufuse-") for name in names} == {
         f"{kind}-seed0" for kind in ("base", "no-labels", "labels-nms", "labels-gaussian", "labels-delta")
     }  # fmt: skip
     paper("components", "--dry-run", folder=tmp_path / "raw")
+
+
+def test_an_ablation_is_scored_on_held_out_training_videos(
+    paper, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ablation, "WEIGHTS", (0.1,))
+    paper("ablation", "--fold", "1/2", folder=tmp_path / "half")
+    table = {row["labels"]: row for row in rows(tmp_path / "half" / "ablation.csv")}
+    assert {"the recipe", "no labels", "Δ labels", "any minimal solution", "weight × 0.1"} <= set(table)
+    assert "rows of sums" not in table  # the recipe has them already
+    assert "part 1/2 of the training videos" in (tmp_path / "half" / "ablation.html").read_text()
+    full = tmp_path / "half" / "runs" / "tiny-gaufuse-full-seed0"
+    own = json.loads((full / "evaluation.json").read_text())["thumos14"]["average"]["0.1:0.7"]
+    assert float(table["the recipe"]["thumos14 gaussian"]) == pytest.approx(own, abs=1e-3)
+    predicted = json.loads((full / "predictions.json").read_text())["results"]
+    assert set(predicted) < set(store.names("train"))
 
 
 def test_ctrl_c_says_how_to_go_on(
@@ -165,9 +182,10 @@ def test_a_model_that_lands_joins_the_plug_in_table(
     (recipe.parent / "tiny-wum.yaml").write_text(base)
     paper("plugin", "--recipes", str(recipe.parent))
     table = {row["model"]: row for row in rows(out / "plugin.csv")}
-    assert len(table) == 8
+    assert len(table) == 12
     assert table["WUM"]["ours, thumos14 AVG"]
     assert table["WUM + the method"]["ours, thumos14 AVG"]
+    assert table["WUM + fusion at test"]["ours, thumos14 AVG"]
     assert not table["BM"]["ours, thumos14 AVG"]
     assert table["BM"]["paper AVG"] == "35.3"
     # the base is the beginning of the other, so there is no third run

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wtal.experiments.setting import Setting
 
 Name = Literal[
-    "components", "templates", "temperature", "thresholds", "plugin", "labels", "qualitative", "comparison"
+    "components", "templates", "temperature", "plugin", "qualitative", "comparison", "thresholds", "labels", "ablation"
 ]  # fmt: skip
 
 
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str]) -> None:
         seeds: str = "0",
         reuse: tuple[Path, ...] = (),
         videos: tuple[str, ...] = (),
+        fold: str | None = None,
         ambiguous: Path | None = None,
         dry_run: bool = False,
         device: Literal["auto", "cpu", "cuda"] = "auto",
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str]) -> None:
 
         Args:
             experiment: components, templates, temperature, plugin, qualitative and comparison are the paper's;
-                thresholds and labels (how good the pseudo labels are) are not in it.
+                thresholds, labels (how good the pseudo labels are) and ablation (one change of the labels' settings
+                at a time) are not in it.
             data: Store of features, made by wtal data convert or wtal data synthesize.
             out: Folder for runs, tables and figures.
             recipe: The recipe whose variants are compared.
@@ -57,6 +59,8 @@ def main(arguments: Sequence[str]) -> None:
             seeds: Seeds to run, such as 0,1,2; tables show mean and standard deviation over them.
             reuse: Folders of further runs to look at before training; one that learned the same is taken.
             videos: Training videos for the qualitative figure; by default typical ones of the paper's classes.
+            fold: Such as 1/2: hold out the first half of the training videos and score on it, to choose settings
+                without a look at the test videos; give each fold an --out of its own.
             ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt).
             dry_run: Print what would be trained and what it costs, and stop.
             device: Where to compute; auto takes a GPU if there is one.
@@ -67,7 +71,7 @@ def main(arguments: Sequence[str]) -> None:
         from wtal.experiments.setting import Setting
         from wtal.training import read_recipe
 
-        setting = Setting(open_store(data), recipe.stem, read_recipe(recipe), recipes, videos)
+        setting = Setting(open_store(data, fold), recipe.stem, read_recipe(recipe), recipes, videos)
         options = {"device": device, "threads": threads, "evaluate_every": evaluate_every}
         _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, options, arguments)
 

@@ -133,9 +133,8 @@ def _train(
     from wtal.training import default_run, read_recipe, train
 
     recipe = read_recipe(recipe_path)
-    store, suffix = open_store(data), ""
-    if fold is not None:
-        store, suffix = store.fold(*_fold(fold)), f"-fold{fold.replace('/', 'of')}"
+    store = open_store(data, fold)
+    suffix = f"-fold{store.part.replace('/', 'of')}" if store.part else ""
     begun = folder or default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
     console = Console(stderr=True)
     again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
@@ -179,13 +178,13 @@ def _fold(text: str) -> tuple[int, int]:
     return int(number), int(of)
 
 
-def open_store(path: Path) -> "Store":
-    """The store in a folder that --data names; where it is none, how to make one of it."""
+def open_store(path: Path, fold: str | None = None) -> "Store":
+    """The store in a folder that --data names, or a fold of it; where it is none, how to make one of it."""
     from wtal.data.layouts import guess_layout
     from wtal.data.store import Store, is_store
 
     if is_store(path):
-        return Store.open(path)
+        return Store.open(path) if fold is None else Store.open(path).fold(*_fold(fold))
     if not path.exists():
         raise InputError(f"--data {path} does not exist")
     try:

@@ -36,6 +36,8 @@ class Store:
     rows: Mapping[str, slice]
     streams: Mapping[str, slice]
     matrix: Float[np.ndarray, "n d"]
+    part: str = ""
+    """Which part of the training videos is held out, such as 1/4, in a fold; else empty."""
 
     @classmethod
     def open(cls, path: Path | str) -> "Store":
@@ -142,7 +144,7 @@ class Store:
         splits |= {name: "test" if name in held_out else "train" for name in by_class}
         records = {name: replace(record, split=splits[name]) for name, record in self.records.items()}
         videos = [{**video, "split": splits[video["name"]]} for video in self.index["videos"]]
-        return replace(self, records=records, index={**self.index, "videos": videos})
+        return replace(self, records=records, index={**self.index, "videos": videos}, part=f"{number}/{of}")
 
     @cached_property
     def fingerprint(self) -> str:

@@ -4,7 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wtal import __version__
-from wtal.experiments import comparison, components, labels, plugin, qualitative, temperature, templates, thresholds
+from wtal.experiments import (
+    ablation,
+    comparison,
+    components,
+    labels,
+    plugin,
+    qualitative,
+    temperature,
+    templates,
+    thresholds,
+)
 from wtal.experiments.finished import Finished
 from wtal.experiments.setting import Setting
 from wtal.files import written_whole
@@ -14,7 +24,7 @@ from wtal.report.table import write_tables
 
 EXPERIMENTS = {
     module.EXPERIMENT.name: module.EXPERIMENT
-    for module in (components, templates, temperature, thresholds, plugin, labels, qualitative, comparison)
+    for module in (components, templates, temperature, thresholds, plugin, labels, qualitative, comparison, ablation)
 }
 
 
@@ -22,10 +32,11 @@ def write_results(name: str, setting: Setting, finished: Finished, out: Path) ->
     """Write an experiment's tables (Markdown, LaTeX, CSV), figures (PNG, SVG) and a page with both; their paths."""
     experiment = EXPERIMENTS[name]
     section = experiment.section(setting, finished)
-    n = len(finished.seeds)
+    n, part = len(finished.seeds), setting.store.part
+    data = f"{setting.store.path.name}{f', part {part} held out' if part else ''}"
     page = Page(
         experiment.title,
-        f"{setting.stem} over {setting.store.path.name}, {n} seed{'s' if n > 1 else ''}",
+        f"{setting.stem} over {data}, {n} seed{'s' if n > 1 else ''}",
         (section,),
         f"Made by wtal {__version__}: wtal paper {name}",
         tuple(experiment.notes(setting)),

@@ -27,33 +27,34 @@ def section(setting: Setting, finished: Finished) -> Section:
     paper = published("components")
     tiou = paper["tiou"]
     fused = setting.recipe.test.proposer
-    nms = variants.with_nms(fused)
-    base, alone, boxes, labels, delta, full = (variant.name for variant in wanted(setting))
-    lines = [
-        ("base model", "base", base, nms),
-        ("base model, trained as long", None, alone, nms),
-        ("+ LinPro labels from NMS", "labels-nms", boxes, nms),
-        ("+ fusion instead of NMS for labels", "labels-gaussian", labels, nms),
-        ("+ Δ labels", "full", delta, nms),
-        ("+ fusion at test", "full-fused", delta, fused),
+    base, alone, boxes, labels, delta, full = wanted(setting)
+    trained = [
+        ("base model", "base", base),
+        ("base model, trained as long", None, alone),
+        ("LinPro labels from NMS", "labels-nms", boxes),
+        ("LinPro labels from fusion", "labels-gaussian", labels),
+        ("Δ labels from fusion", "full", delta),
     ]
-    if delta != full:
-        lines.append(("the recipe: without Δ labels, fusion at test", None, full, fused))
+    if full.recipe not in (labels.recipe, delta.recipe):
+        trained.append(("the recipe as it is", None, full))
+    lines = [(name, key, variant, variants.with_nms(fused)) for name, key, variant in trained]
+    lines += [(name, "full-fused" if key == "full" else None, variant, fused) for name, key, variant in trained]
     rows: list[tuple[Cell, ...]] = []
     for name, key, variant, proposer in lines:
         row: list[Cell] = [name, *cells(paper["rows"].get(key), len(tiou) + 1)]
         for protocol in setting.protocols:
-            row += finished.cells(variant, proposer, protocol, tiou)
+            row += finished.cells(variant.name, proposer, protocol, tiou)
         rows.append(tuple(row))
+    last = max(number for number, (_, _, variant, _) in enumerate(lines) if variant.recipe == setting.recipe)
     table = Table(
         "components",
         "Components, mAP in %",
         columns("", tiou, setting.protocols),
         tuple(rows),
-        f"Recipe {setting.stem}, seeds {', '.join(map(str, finished.seeds))}, {finished.ambiguity}. Paper: "
-        f"{paper['source']}. The second row is a control that the paper does not have.",
-        strong=frozenset({len(rows) - 1}),
-        sections={2: "", 5: ""},
+        f"Recipe {setting.stem} (in bold: as it is), {finished.conditions}. Paper: {paper['source']}; it has no "
+        "control that is trained as long.",
+        strong=frozenset({last}),
+        sections={0: "NMS at test", len(trained): f"{fused.combine} fusion at test"},
     )
     return Section("components", "Components", (table,))
 

@@ -101,6 +101,12 @@ class Finished:
         """Whether the list of ambiguous intervals was used, in words."""
         return f"ambiguity list {'off' if self.ambiguous is None else 'on'}"
 
+    @property
+    def conditions(self) -> str:
+        """Seeds, list and videos behind a table, in words."""
+        held_out = f", scored on part {self.store.part} of the training videos" if self.store.part else ""
+        return f"seeds {', '.join(map(str, self.seeds))}, {self.ambiguity}{held_out}"
+
 
 def refuse_without_truth(store: Store, recipe: Recipe) -> None:
     """Make sure, before hours of training, that there is something to score against."""

@@ -15,9 +15,12 @@ from wtal.training.fork import beginning, first_labels, training_of
 
 
 def recipes_of(setting: Setting, model: str) -> tuple[Path, Path]:
-    """The recipes of a model alone and with the method, by their names."""
-    prefix = setting.stem.partition("-")[0]
-    return setting.recipes / f"{prefix}-{model}.yaml", setting.recipes / f"{prefix}-{model}-gaufuse.yaml"
+    """The recipes of a model alone and with the method, by their names; of two, the short one."""
+    stem = f"{setting.stem.partition('-')[0]}-{model}"
+    published, short = (
+        (setting.recipes / f"{stem}{end}.yaml", setting.recipes / f"{stem}-gaufuse{end}.yaml") for end in ("", "-short")
+    )
+    return short if all(path.exists() for path in short) else published
 
 
 def missing(setting: Setting) -> dict[str, str]:
@@ -61,13 +64,17 @@ def section(setting: Setting, finished: Finished) -> Section:
     tiou = paper["tiou"]
     rows: list[tuple[Cell, ...]] = []
     for model, name in paper["names"].items():
-        for path, key, title in zip(
-            recipes_of(setting, model), ("base", "gaufuse"), (name, f"{name} + the method"), strict=True
-        ):
-            row: list[Cell] = [title, *cells(paper[key].get(model), len(tiou) + 1)]
+        alone, plugged = (path.stem for path in recipes_of(setting, model))
+        lines = [
+            (name, "base", alone, alone),
+            (f"{name} + fusion at test", None, alone, plugged),
+            (f"{name} + the method", "gaufuse", plugged, plugged),
+        ]
+        for title, key, trained, tested in lines:
+            row: list[Cell] = [title, *cells(paper[key].get(model) if key else None, len(tiou) + 1)]
             for protocol in setting.protocols:
-                if finished.has(path.stem):
-                    row += finished.cells(path.stem, finished.recipe(path.stem).test.proposer, protocol, tiou)
+                if finished.has(trained):
+                    row += finished.cells(trained, finished.recipe(tested).test.proposer, protocol, tiou)
                 else:
                     row += [None] * (len(tiou) + 1)
             rows.append(tuple(row))
@@ -76,8 +83,9 @@ def section(setting: Setting, finished: Finished) -> Section:
         "Plugged into other models, mAP in %",
         columns("model", tiou, setting.protocols),
         tuple(rows),
-        f"Seeds {', '.join(map(str, finished.seeds))}, {finished.ambiguity}. Paper: {paper['source']}.",
-        sections=dict.fromkeys(range(2, len(rows), 2), ""),
+        f"Recipes {', '.join(recipes_of(setting, model)[0].stem for model in paper['names'])}, each with and without "
+        f"-gaufuse, trained alike long; {finished.conditions}. Paper: {paper['source']}.",
+        sections=dict.fromkeys(range(3, len(rows), 3), ""),
     )
     lacking = [Text(f"{model}: not run, {why}.", "warning") for model, why in missing(setting).items()]
     return Section("plugin", "Plug-in", (*lacking, table))

@@ -35,7 +35,7 @@ def section(setting: Setting, finished: Finished) -> Section:
     testing = {t: (full, replace(test, temperature=t)) for t in TEST}
     paper = published("temperature")
     own = sorted({stage.temperature for stage in setting.recipe.labels.stages if stage.relabel})
-    said = f"seeds {', '.join(map(str, finished.seeds))}, {finished.ambiguity}"
+    said = finished.conditions
     pictures = (
         Picture(
             "temperature-training",

@@ -37,10 +37,7 @@ def section(setting: Setting, finished: Finished) -> Section:
                     row += finished.cells(base, replace(test, combine=template), protocol, tiou)
             rows.append(tuple(row))
         how = "Raw labels, NMS at test." if when == "training" else "The base model, without any labels."
-        said = (
-            f"{how} Recipe {setting.stem}, seeds {', '.join(map(str, finished.seeds))}, {finished.ambiguity}. "
-            f"Paper: {paper['source']}."
-        )
+        said = f"{how} Recipe {setting.stem}, {finished.conditions}. Paper: {paper['source']}."
         heads = columns("template", tiou, setting.protocols)
         tables.append(Table(f"templates-{when}", f"{title}, mAP in %", heads, tuple(rows), said, sections={1: ""}))
     return Section("templates", "Templates", tuple(tables))

@@ -42,7 +42,7 @@ def section(setting: Setting, finished: Finished) -> Section:
         rows.append(tuple(row))
     heads = [Column(how, protocol) for protocol in setting.protocols for how in ("NMS", test.combine)]
     said = (
-        f"Recipe {setting.stem}, seeds {', '.join(map(str, finished.seeds))}, {finished.ambiguity}. Levels from "
+        f"Recipe {setting.stem}, {finished.conditions}. Levels from "
         f"{min(test.thresholds):g} to {max(test.thresholds):g}."
     )
     table = Table(

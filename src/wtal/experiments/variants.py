@@ -19,19 +19,19 @@ def base(stem: str, recipe: Recipe) -> Variant:
 
 def no_labels(stem: str, recipe: Recipe) -> Variant:
     """The base model alone, trained to the same last epoch as the others."""
-    return _variant(stem, "no-labels", recipe, replace(recipe, labels=LabelSettings()))
+    return of(stem, "no-labels", recipe, replace(recipe, labels=LabelSettings()))
 
 
 def full(stem: str, recipe: Recipe) -> Variant:
     """The recipe as it is."""
-    return _variant(stem, "full", recipe, recipe)
+    return of(stem, "full", recipe, recipe)
 
 
 def raw_labels(stem: str, recipe: Recipe, combine: Combine) -> Variant:
     """Labels made with NMS or a template of fusion, and taught as they are: no change (Δ) anywhere."""
     stages = tuple(replace(stage, source="raw", scale=1.0) for stage in recipe.labels.stages)
     labels = replace(recipe.labels, stages=stages, proposer=replace(recipe.labels.proposer, combine=combine))
-    return _variant(stem, f"labels-{combine}", recipe, replace(recipe, labels=labels))
+    return of(stem, f"labels-{combine}", recipe, replace(recipe, labels=labels))
 
 
 def uses_delta(recipe: Recipe) -> bool:
@@ -44,14 +44,14 @@ def delta_labels(stem: str, recipe: Recipe) -> Variant:
     if uses_delta(recipe):
         return full(stem, recipe)
     stages = tuple(replace(stage, source="delta") for stage in recipe.labels.stages)
-    return _variant(stem, "labels-delta", recipe, replace(recipe, labels=replace(recipe.labels, stages=stages)))
+    return of(stem, "labels-delta", recipe, replace(recipe, labels=replace(recipe.labels, stages=stages)))
 
 
 def label_temperature(stem: str, recipe: Recipe, temperature: float) -> Variant:
     """The recipe with one temperature in all its generations of labels."""
     stages = tuple(replace(stage, temperature=temperature) for stage in recipe.labels.stages)
     changed = replace(recipe, labels=replace(recipe.labels, stages=stages))
-    return _variant(stem, f"temperature-{temperature:g}", recipe, changed)
+    return of(stem, f"temperature-{temperature:g}", recipe, changed)
 
 
 def with_nms(proposer: Proposer) -> Proposer:
@@ -59,7 +59,8 @@ def with_nms(proposer: Proposer) -> Proposer:
     return replace(proposer, combine="nms")
 
 
-def _variant(stem: str, kind: str, recipe: Recipe, changed: Recipe) -> Variant:
+def of(stem: str, kind: str, recipe: Recipe, changed: Recipe) -> Variant:
+    """A recipe that is changed from the first labels on, under a name that says how."""
     return Variant(f"{stem}-{kind}", changed, base=f"{stem}-base", shared=_first(recipe))
 
 

@@ -1,0 +1,89 @@
+"""The labels' settings, one changed at a time: what of the way from a map to a target matters, and what does not.
+
+Most changes go to what the authors' released code does. With `--fold` all is scored on held-out training videos, which
+is how the recipe's own settings may be chosen.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from wtal.experiments import variants
+from wtal.experiments.finished import Finished
+from wtal.experiments.plan import Variant
+from wtal.experiments.setting import Experiment, Setting
+from wtal.report.blocks import Section
+from wtal.report.measures import average
+from wtal.report.table import Cell, Column, Table, measured
+from wtal.training.config import Recipe
+from wtal.training.fork import beginning
+
+#: about what the released code's learning rate has fallen to when most of its labels act
+LOW_RATE = 0.01
+WEIGHTS = (0.1, 0.3, 3.0, 10.0)
+
+
+def changed(recipe: Recipe) -> dict[str, tuple[str, Recipe]]:
+    """Each change by its name in runs, with a line that says it; those that change nothing are left out."""
+    labels, first = recipe.labels, recipe.labels.stages[0].from_epoch
+
+    def labels_with(**settings: Any) -> Recipe:
+        return replace(recipe, labels=replace(labels, **settings))
+
+    before = beginning(recipe, first).learning_rate
+    after = [(until, rate * LOW_RATE) for until, rate in recipe.learning_rate if until > first]
+    all_ = {
+        "dropout": ("dropout stays on while labels are made", labels_with(dropout=True)),
+        "scores": ("classes from the model's scores, not the tags", labels_with(classes="scores")),
+        "sum-rows": ("rows of sums", labels_with(rows="sum")),
+        "vertex": ("any minimal solution", labels_with(solution="vertex")),
+        "background": ("a label for background, too", labels_with(background=True)),
+        "score-logit": ("fusion weighed by contrast", labels_with(proposer=replace(labels.proposer, logit="score"))),
+        "once": ("labels made once", labels_with(stages=labels.stages[:1])),
+        "low-rate": (
+            f"learning rate × {LOW_RATE:g} from the labels on",
+            replace(recipe, learning_rate=(*before, *after)),
+        ),
+    }
+    for factor in WEIGHTS:
+        stages = tuple(replace(stage, weight=stage.weight * factor) for stage in labels.stages)
+        all_[f"weight-{factor:g}"] = (f"weight × {factor:g}", labels_with(stages=stages))
+    return {kind: (said, other) for kind, (said, other) in all_.items() if other != recipe}
+
+
+def wanted(setting: Setting) -> list[Variant]:
+    """The recipe as it is, without labels, with labels of NMS, with Δ labels, and with each change."""
+    stem, recipe = setting.stem, setting.recipe
+    return [
+        variants.full(stem, recipe),
+        variants.no_labels(stem, recipe),
+        variants.raw_labels(stem, recipe, "nms"),
+        variants.delta_labels(stem, recipe),
+        *(variants.of(stem, kind, recipe, other) for kind, (_, other) in changed(recipe).items()),
+    ]
+
+
+def section(setting: Setting, finished: Finished) -> Section:
+    """One table: average mAP by each protocol, with NMS and with the recipe's own fusion at test."""
+    test = setting.recipe.test.proposer
+    ways = {"NMS": variants.with_nms(test), test.combine: test}
+    said = [
+        "the recipe",
+        "no labels",
+        "labels of NMS",
+        "Δ labels",
+        *(line for line, _ in changed(setting.recipe).values()),
+    ]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            line,
+            *(measured(map(average, finished.scores(v.name, w, p))) for p in setting.protocols for w in ways.values()),
+        )
+        for line, v in zip(said, wanted(setting), strict=True)
+    ]
+    heads = (Column("labels"), *(Column(way, protocol) for protocol in setting.protocols for way in ways))
+    note = f"Recipe {setting.stem}, {finished.conditions}."
+    table = Table("ablation", "One change of the labels at a time, average mAP in %", heads, tuple(rows), note)
+    return Section("ablation", "Ablation", (replace(table, sections={1: "", 4: ""}),))
+
+
+EXPERIMENT = Experiment("ablation", "The labels' settings", wanted, section)
