@@ -1,17 +1,18 @@
 """`wtal data`: published layouts into a store, a doctor for either, and generated data sets."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
+
+from wtal.cli.progress import progress
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.findings import Finding
     from wtal.data.layouts import Given
-    from wtal.data.record import VideoRecord
 
 LayoutName = Literal["cola", "wtalc", "activitynet", "folder", "h5"]
 Out = Annotated[Path, tyro.conf.arg(aliases=["-o"])]
@@ -185,19 +186,6 @@ def given_data(
 
     names = tuple(read_lines(classes)) if classes else None
     return Given(gt, tags, names, TimeBase(fps, stride_frames, offset))
-
-
-def progress(what: str) -> "Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]":
-    """A bar over videos, on stderr, to wrap a loop with."""
-
-    def track(records: "Iterable[VideoRecord]") -> "Iterator[VideoRecord]":
-        from rich.console import Console
-        from rich.progress import track as bar
-
-        listed: Sequence[VideoRecord] = list(records)
-        yield from bar(listed, description=what, console=Console(stderr=True), transient=True)
-
-    return track
 
 
 def console() -> "Console":

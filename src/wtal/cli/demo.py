@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from wtal.cli.data import progress
 from wtal.cli.evaluate import data_warnings_on_stderr
+from wtal.cli.progress import progress
 from wtal.cli.train import interruptible, training_progress
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """`wtal localize`: instances by a trained run in videos or features, or in activation maps that any model has saved."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from wtal.cli.progress import progress
 from wtal.errors import InputError
 from wtal.propose import PRESETS, Proposer
 from wtal.timebase import TimeBase
@@ -91,7 +92,7 @@ def _with_maps(tcam: Path, output: Path, proposer: Proposer, timebase: TimeBase)
     from wtal.localize import localize_maps
 
     maps = read_tcams(tcam)
-    _write(output, localize_maps(maps.videos, proposer, timebase, track=track), maps.classes)
+    _write(output, localize_maps(maps.videos, proposer, timebase, track=progress("localizing")), maps.classes)
 
 
 def _localizer(run: Path, device: str, offset: float | None) -> "Localizer":
@@ -107,7 +108,7 @@ def _with_store(localizer: "Localizer", features: Path, split: str | None, outpu
     from wtal.data.store import Store
 
     store = Store.open(features)
-    _write(output, localizer.store(store, split, proposer=proposer, track=track), localizer.classes)
+    _write(output, localizer.store(store, split, proposer=proposer, track=progress("localizing")), localizer.classes)
 
 
 def _with_videos(
@@ -176,14 +177,6 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(tenths, 600)
     hours, minutes = divmod(minutes, 60)
     return (f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{rest / 10:04.1f}"
-
-
-def track(videos: Iterable[Any]) -> Iterable[Any]:
-    """The videos, with a progress bar."""
-    from rich.console import Console
-    from rich.progress import track as tracked
-
-    return tracked(videos, "Localizing", console=Console(stderr=True), transient=True)
 
 
 def _write(output: Path, found: "dict[str, Instances]", classes: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from wtal.cli.progress import progress
 from wtal.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _paper(
         return
     with data_warnings_on_stderr():
         _train(plan, setting.store, console, options, arguments)
-        finished = Finished(plan, setting.store, seeds, intervals, track=_track)
+        finished = Finished(plan, setting.store, seeds, intervals, track=progress("forward pass"))
         for path in write_results(name, setting, finished, out):
             print(path)
 
@@ -198,10 +199,3 @@ def _progress(console: "Console", plan: "Plan") -> Iterator[Callable[["Job", flo
             progress.update(task, completed=behind, note=note)
 
         yield watch
-
-
-def _track(videos: Sequence[str]) -> Any:
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(videos, "forward pass", console=Console(stderr=True), transient=True)

@@ -50,7 +50,6 @@ def tune(
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from wtal.cli.localize import track
     from wtal.data.store import Store
     from wtal.errors import InputError
     from wtal.experiments.tune import GRID
@@ -60,7 +59,7 @@ def tune(
     if not runs:
         raise InputError("name at least one RUN, a folder that wtal train made")
     store = Store.open(data)
-    known, start = _known(runs, store, split, protocols, device, track)
+    known, start = _known(runs, store, split, protocols, device)
     values = GRID if grid is None else _read_grid(grid)
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -81,9 +80,10 @@ def tune(
 
 
 def _known(
-    runs: Sequence[Path], store: Any, split: str, protocols: tuple[str, ...], device: str, track: Any
+    runs: Sequence[Path], store: Any, split: str, protocols: tuple[str, ...], device: str
 ) -> "tuple[Known, Settings]":
     """The maps of the runs and the truth, and the first run's settings to start from."""
+    from wtal.cli.progress import progress
     from wtal.errors import InputError
     from wtal.experiments.tune import Known, Settings
     from wtal.localize import Localizer, read_card
@@ -96,7 +96,7 @@ def _known(
     names = [name for name in store.names(split) if name in truth.videos]
     if not any(len(truth.videos[name].instances) for name in names):
         raise InputError(f"{store.path} knows no instances of the split {split}, so there is nothing to choose by")
-    maps = []
+    maps, track = [], progress("localizing")
     for run in runs:
         localizer = Localizer.load(run, device=device)
         maps.append({name: localizer.maps(name, store.features(name)) for name in track(names)})

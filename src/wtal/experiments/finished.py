@@ -1,6 +1,6 @@
 """Finished runs: one forward pass each, kept beside the run, then every question about test settings in seconds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,7 @@ class Finished:
     store: Store
     seeds: tuple[int, ...]
     ambiguous: Intervals | None = None
-    track: Callable[..., Sequence[str]] = tuple
+    track: Callable[..., Iterable[str]] = iter
     _maps: dict[tuple[Path, str], Maps] = field(default_factory=dict)
     _scores: dict[tuple[Path, Proposer, str, str], Score] = field(default_factory=dict)
 
