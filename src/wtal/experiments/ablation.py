@@ -19,7 +19,7 @@ from wtal.training.fork import beginning
 
 #: about what the released code's learning rate has fallen to when most of its labels act
 LOW_RATE = 0.01
-WEIGHTS = (0.1, 0.3, 3.0, 10.0)
+WEIGHTS = (0.1, 3.0)
 
 
 def changed(recipe: Recipe) -> dict[str, tuple[str, Recipe]]:
@@ -37,8 +37,6 @@ def changed(recipe: Recipe) -> dict[str, tuple[str, Recipe]]:
         "sum-rows": ("rows of sums", labels_with(rows="sum")),
         "vertex": ("any minimal solution", labels_with(solution="vertex")),
         "background": ("a label for background, too", labels_with(background=True)),
-        "score-logit": ("fusion weighed by contrast", labels_with(proposer=replace(labels.proposer, logit="score"))),
-        "once": ("labels made once", labels_with(stages=labels.stages[:1])),
         "low-rate": (
             f"learning rate × {LOW_RATE:g} from the labels on",
             replace(recipe, learning_rate=(*before, *after)),
