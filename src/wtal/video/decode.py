@@ -20,6 +20,7 @@ from wtal.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.frame import VideoFrame
+    from av.video.reformatter import VideoReformatter
     from av.video.stream import VideoStream
 
 #: containers that store no presentation times: what FFmpeg makes up for them is wrong with packed B-frames
@@ -68,15 +69,19 @@ class VideoInfo:
 class Picture:
     """One picture of the even clock; its pixels are made when they are asked for, so unused ones cost nothing."""
 
-    def __init__(self, frame: "VideoFrame", size: tuple[int, int], crop: int | None) -> None:
-        self._frame, self._size, self._crop = frame, size, crop
+    def __init__(
+        self, frame: "VideoFrame", size: tuple[int, int], crop: int | None, scaler: "VideoReformatter"
+    ) -> None:
+        self._frame, self._size, self._crop, self._scaler = frame, size, crop, scaler
 
     @cached_property
     def pixels(self) -> UInt8[np.ndarray, "h w 3"]:
         """RGB, upright, scaled and cut."""
         frame, (width, height) = self._frame, self._size
-        scaled = frame.reformat(width=width, height=height, format="rgb24", interpolation="BILINEAR").to_ndarray()
-        upright = np.rot90(scaled, round(frame.rotation / 90))  # both count counterclockwise
+        scaled = self._scaler.reformat(
+            frame, width=width, height=height, format="rgb24", interpolation="BILINEAR", threads=1
+        )
+        upright = np.rot90(scaled.to_ndarray(), round(frame.rotation / 90))  # both count counterclockwise
         return np.ascontiguousarray(upright if self._crop is None else middle_square(upright, self._crop))
 
 
@@ -98,6 +103,9 @@ def read_pictures(path: Path, *, fps: float = 25.0, geometry: Geometry | None = 
     shown: Picture | None = None
     count = 0  # pictures given so far; the next one is at the middle of its interval, half a step later
     with _opened(path) as (container, stream):
+        from av.video.reformatter import VideoReformatter
+
+        scaler = VideoReformatter()  # one for all frames: each would prepare its own tables otherwise
         end, scaled = Fraction(0), (0, 0)
         for start, until, frame in _timed(path, container, stream):
             end = until
@@ -106,7 +114,7 @@ def read_pictures(path: Path, *, fps: float = 25.0, geometry: Geometry | None = 
                 count += 1
             if shown is None:  # a recording may change its size on the way; its pictures do not
                 scaled = size.scaled(frame.width * Fraction(stream.sample_aspect_ratio or 1), frame.height)
-            shown = Picture(frame, scaled, size.crop)
+            shown = Picture(frame, scaled, size.crop, scaler)
         if shown is None:
             raise InputError(f"{path} is damaged or empty: not one frame of its video can be decoded")
         declared = _declared_s(container, stream)
