@@ -40,7 +40,7 @@ def run(console: Console) -> None:
         table = Table(title=f"labels of {len(videos)} videos, {videos.offsets[-1]} snippets ({source})")
         for heading in ("labels of", "instances", "programs", "the model's pass, s", "beyond it, s"):
             table.add_column(heading, justify="left" if heading == "labels of" else "right")
-        for name in ("thumos14-gaufuse-paper", "thumos14-gaufuse-released"):
+        for name in ("thumos14-gaufuse", "thumos14-gaufuse-paper", "thumos14-gaufuse-released"):
             settings = read_recipe(name).labels
             rounds = []
             for _ in range(ROUNDS):
