@@ -78,6 +78,17 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
     assert not (tmp_path / "dry").exists()
 
 
+def test_what_is_not_trained_is_left_empty_and_named(paper, tmp_path: Path) -> None:
+    paper("comparison", folder=tmp_path / "some")
+    paper("temperature", "--as-is", folder=tmp_path / "some")
+    table = rows(tmp_path / "some" / "temperature.csv")
+    training = {row["T"]: row["ours thumos14"] for row in table if row["used in"] == "training"}
+    assert {t for t, figure in training.items() if figure} == {"0.1"}  # the recipe's own
+    assert all(row["ours thumos14"] for row in table if row["used in"] == "test")
+    page = (tmp_path / "some" / "temperature.html").read_text()
+    assert "tiny-gaufuse-temperature-0.02-seed0 is not trained" in page
+
+
 def test_a_recipe_without_delta_labels_is_trained_with_them_too(paper, recipe: Path, tmp_path: Path) -> None:
     recipe.write_text(recipe.read_text().replace("{from_epoch: 4}", "{from_epoch: 4, source: raw}"))
     paper("components", folder=tmp_path / "raw")

@@ -39,6 +39,7 @@ def main(arguments: Sequence[str]) -> None:
         fold: str | None = None,
         ambiguous: Path | None = None,
         dry_run: bool = False,
+        as_is: bool = False,
         device: Literal["auto", "cpu", "cuda"] = "auto",
         threads: int | None = None,
         evaluate_every: int | None = None,
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str]) -> None:
                 without a look at the test videos; give each fold an --out of its own.
             ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt).
             dry_run: Print what would be trained and what it costs, and stop.
+            as_is: Train nothing: leave what no run is there for empty, and say so.
             device: Where to compute; auto takes a GPU if there is one.
             threads: Threads of the processor to use; by default all.
             evaluate_every: Score the test videos every so many epochs on the way, for wtal report.
@@ -74,7 +76,7 @@ def main(arguments: Sequence[str]) -> None:
 
         setting = Setting(open_store(data, fold), recipe.stem, read_recipe(recipe), recipes, videos)
         options = {"device": device, "threads": threads, "evaluate_every": evaluate_every}
-        _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, options, arguments)
+        _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, as_is, options, arguments)
 
     tyro.cli(paper, prog="wtal paper", args=list(arguments))
 
@@ -87,6 +89,7 @@ def _paper(
     reuse: Sequence[Path],
     ambiguous: Path | None,
     dry_run: bool,
+    as_is: bool,
     options: dict[str, Any],
     arguments: Sequence[str],
 ) -> None:
@@ -109,7 +112,8 @@ def _paper(
     if dry_run:
         return
     with data_warnings_on_stderr():
-        _train(plan, setting.store, console, options, arguments)
+        if not as_is:
+            _train(plan, setting.store, console, options, arguments)
         finished = Finished(plan, setting.store, seeds, intervals, track=progress("forward pass"))
         for path in write_results(name, setting, finished, out):
             print(path)

@@ -39,7 +39,7 @@ def write_results(name: str, setting: Setting, finished: Finished, out: Path) ->
         f"{setting.stem} over {data}, {n} seed{'s' if n > 1 else ''}",
         (section,),
         f"Made by wtal {__version__}: wtal paper {name}",
-        tuple(experiment.notes(setting)),
+        (*experiment.notes(setting), *(f"{name} is not trained, so its figures are missing" for name in finished.gaps)),
     )
     paths = write_tables(out, list(page.tables()))
     for picture in _pictures(section):

@@ -60,6 +60,8 @@ class Finished:
         if (job.path, kind) not in self._maps:
             path = job.path / "maps" / f"{kind}.npz"
             if not path.exists():
+                if not is_trained(job):
+                    raise InputError(f"{job.path} is not trained yet, and this cannot do without it")
                 localizer = Localizer.load(job.path)
                 names = self.track(self.store.names(split))
                 write_maps(path, {n: localizer.maps(n, self.store.features(n), for_labels=for_labels) for n in names})
@@ -85,8 +87,9 @@ class Finished:
         return self._scores[key]
 
     def scores(self, variant: str, proposer: Proposer, protocol: str) -> list[Score]:
-        """The same for every seed."""
-        return [self.score(self.job(variant, seed), proposer, protocol) for seed in self.seeds]
+        """The same for every seed that is trained."""
+        jobs = [self.job(variant, seed) for seed in self.seeds]
+        return [self.score(job, proposer, protocol) for job in jobs if is_trained(job)]
 
     def cells(
         self, variant: str, proposer: Proposer, protocol: str, tiou: Sequence[float]
@@ -95,6 +98,11 @@ class Finished:
         scores = self.scores(variant, proposer, protocol)
         at = [dict(zip(one.tiou, one.map.tolist(), strict=True)) for one in scores]
         return (*(measured(one.get(t) for one in at) for t in tiou), measured(map(average, scores)))
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Names of the runs that are not trained."""
+        return tuple(job.path.name for job in self.plan.jobs if not is_trained(job))
 
     @property
     def ambiguity(self) -> str:
@@ -106,6 +114,11 @@ class Finished:
         """Seeds, list and videos behind a table, in words."""
         held_out = f", scored on part {self.store.part} of the training videos" if self.store.part else ""
         return f"seeds {', '.join(map(str, self.seeds))}, {self.ambiguity}{held_out}"
+
+
+def is_trained(job: Job) -> bool:
+    """Whether a run has come to its end."""
+    return (job.path / "model" / "model.json").exists()
 
 
 def refuse_without_truth(store: Store, recipe: Recipe) -> None:
