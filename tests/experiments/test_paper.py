@@ -108,7 +108,7 @@ def test_an_ablation_is_scored_on_held_out_training_videos(
     monkeypatch.setattr(ablation, "WEIGHTS", (0.1,))
     paper("ablation", "--fold", "1/2", folder=tmp_path / "half")
     table = {row["labels"]: row for row in rows(tmp_path / "half" / "ablation.csv")}
-    assert {"the recipe", "no labels", "Δ labels", "any minimal solution", "weight × 0.1"} <= set(table)
+    assert {"the recipe", "no labels", "labels as they are, no Δ", "any minimal solution", "weight × 0.1"} <= set(table)
     assert "rows of sums" not in table  # the recipe has them already
     assert "part 1/2 of the training videos" in (tmp_path / "half" / "ablation.html").read_text()
     full = tmp_path / "half" / "runs" / "tiny-gaufuse-full-seed0"

@@ -32,15 +32,15 @@ def changed(recipe: Recipe) -> dict[str, tuple[str, Recipe]]:
     before = beginning(recipe, first).learning_rate
     after = [(until, rate * LOW_RATE) for until, rate in recipe.learning_rate if until > first]
     all_ = {
-        "dropout": ("dropout stays on while labels are made", labels_with(dropout=True)),
-        "scores": ("classes from the model's scores, not the tags", labels_with(classes="scores")),
         "sum-rows": ("rows of sums", labels_with(rows="sum")),
-        "vertex": ("any minimal solution", labels_with(solution="vertex")),
+        "scores": ("classes from the model's scores, not the tags", labels_with(classes="scores")),
+        "dropout": ("dropout stays on while labels are made", labels_with(dropout=True)),
         "background": ("a label for background, too", labels_with(background=True)),
         "low-rate": (
             f"learning rate × {LOW_RATE:g} from the labels on",
             replace(recipe, learning_rate=(*before, *after)),
         ),
+        "vertex": ("any minimal solution", labels_with(solution="vertex")),
     }
     for factor in WEIGHTS:
         stages = tuple(replace(stage, weight=stage.weight * factor) for stage in labels.stages)
@@ -49,13 +49,13 @@ def changed(recipe: Recipe) -> dict[str, tuple[str, Recipe]]:
 
 
 def wanted(setting: Setting) -> list[Variant]:
-    """The recipe as it is, without labels, with labels of NMS, with Δ labels, and with each change."""
+    """The recipe as it is, without labels, with the other source of labels (Δ or not), and with each change."""
     stem, recipe = setting.stem, setting.recipe
+    raw = variants.raw_labels(stem, recipe, recipe.labels.proposer.combine)
     return [
         variants.full(stem, recipe),
         variants.no_labels(stem, recipe),
-        variants.raw_labels(stem, recipe, "nms"),
-        variants.delta_labels(stem, recipe),
+        raw if variants.uses_delta(recipe) else variants.delta_labels(stem, recipe),
         *(variants.of(stem, kind, recipe, other) for kind, (_, other) in changed(recipe).items()),
     ]
 
@@ -67,8 +67,7 @@ def section(setting: Setting, finished: Finished) -> Section:
     said = [
         "the recipe",
         "no labels",
-        "labels of NMS",
-        "Δ labels",
+        "labels as they are, no Δ" if variants.uses_delta(setting.recipe) else "Δ labels",
         *(line for line, _ in changed(setting.recipe).values()),
     ]
     rows: list[tuple[Cell, ...]] = [
@@ -81,7 +80,7 @@ def section(setting: Setting, finished: Finished) -> Section:
     heads = (Column("labels"), *(Column(way, protocol) for protocol in setting.protocols for way in ways))
     note = f"Recipe {setting.stem}, {finished.conditions}."
     table = Table("ablation", "One change of the labels at a time, average mAP in %", heads, tuple(rows), note)
-    return Section("ablation", "Ablation", (replace(table, sections={1: "", 4: ""}),))
+    return Section("ablation", "Ablation", (replace(table, sections={1: "", 3: ""}),))
 
 
 EXPERIMENT = Experiment("ablation", "The labels' settings", wanted, section)
