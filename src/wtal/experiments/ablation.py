@@ -31,7 +31,7 @@ def changed(recipe: Recipe) -> dict[str, tuple[str, Recipe]]:
 
     before = beginning(recipe, first).learning_rate
     after = [(until, rate * LOW_RATE) for until, rate in recipe.learning_rate if until > first]
-    all_ = {
+    changes = {
         "sum-rows": ("rows of sums", labels_with(rows="sum")),
         "scores": ("classes from the model's scores, not the tags", labels_with(classes="scores")),
         "dropout": ("dropout stays on while labels are made", labels_with(dropout=True)),
@@ -44,8 +44,8 @@ def changed(recipe: Recipe) -> dict[str, tuple[str, Recipe]]:
     }
     for factor in WEIGHTS:
         stages = tuple(replace(stage, weight=stage.weight * factor) for stage in labels.stages)
-        all_[f"weight-{factor:g}"] = (f"weight × {factor:g}", labels_with(stages=stages))
-    return {kind: (said, other) for kind, (said, other) in all_.items() if other != recipe}
+        changes[f"weight-{factor:g}"] = (f"weight × {factor:g}", labels_with(stages=stages))
+    return {kind: (said, other) for kind, (said, other) in changes.items() if other != recipe}
 
 
 def wanted(setting: Setting) -> list[Variant]:
@@ -79,8 +79,9 @@ def section(setting: Setting, finished: Finished) -> Section:
     ]
     heads = (Column("labels"), *(Column(way, protocol) for protocol in setting.protocols for way in ways))
     note = f"Recipe {setting.stem}, {finished.conditions}."
-    table = Table("ablation", "One change of the labels at a time, average mAP in %", heads, tuple(rows), note)
-    return Section("ablation", "Ablation", (replace(table, sections={1: "", 3: ""}),))
+    title = "One change of the labels at a time, average mAP in %"
+    table = Table("ablation", title, heads, tuple(rows), note, sections={1: "", 3: ""})
+    return Section("ablation", "Ablation", (table,))
 
 
 EXPERIMENT = Experiment("ablation", "The labels' settings", wanted, section)
