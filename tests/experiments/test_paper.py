@@ -78,7 +78,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
     assert not (tmp_path / "dry").exists()
 
 
-def test_what_is_not_trained_is_left_empty_and_named(paper, tmp_path: Path) -> None:
+def test_what_is_not_trained_is_left_empty_and_named(paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paper("comparison", folder=tmp_path / "some")
     paper("temperature", "--as-is", folder=tmp_path / "some")
     table = rows(tmp_path / "some" / "temperature.csv")
@@ -87,6 +87,9 @@ def test_what_is_not_trained_is_left_empty_and_named(paper, tmp_path: Path) -> N
     assert all(row["ours thumos14"] for row in table if row["used in"] == "test")
     page = (tmp_path / "some" / "temperature.html").read_text()
     assert "tiny-gaufuse-temperature-0.02-seed0 is not trained" in page
+    with pytest.raises(SystemExit):  # a figure of one run needs that run
+        paper("qualitative", "--as-is", folder=tmp_path / "none")
+    assert "leave --as-is out" in capsys.readouterr().err
 
 
 def test_a_recipe_without_delta_labels_is_trained_with_them_too(paper, recipe: Path, tmp_path: Path) -> None:

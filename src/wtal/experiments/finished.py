@@ -42,8 +42,11 @@ class Finished:
         return self.store.truth()
 
     def job(self, variant: str, seed: int) -> Job:
-        """The run of a variant and a seed."""
-        return self.plan.found[variant, seed]
+        """The run of a variant and a seed, for what cannot do without it."""
+        job = self.plan.found[variant, seed]
+        if not is_trained(job):
+            raise InputError(f"{job.path} is not trained, and this cannot do without it: leave --as-is out")
+        return job
 
     def has(self, variant: str) -> bool:
         """Whether the plan holds the variant."""
@@ -51,7 +54,7 @@ class Finished:
 
     def recipe(self, variant: str) -> Recipe:
         """A variant's recipe, from the first seed."""
-        return self.job(variant, self.seeds[0]).recipe
+        return self.plan.found[variant, self.seeds[0]].recipe
 
     def maps(self, job: Job, split: str, *, for_labels: bool = False) -> Maps:
         """The activation maps of a split's videos: from the file beside the run, or by one forward pass that writes
@@ -60,8 +63,6 @@ class Finished:
         if (job.path, kind) not in self._maps:
             path = job.path / "maps" / f"{kind}.npz"
             if not path.exists():
-                if not is_trained(job):
-                    raise InputError(f"{job.path} is not trained yet, and this cannot do without it")
                 localizer = Localizer.load(job.path)
                 names = self.track(self.store.names(split))
                 write_maps(path, {n: localizer.maps(n, self.store.features(n), for_labels=for_labels) for n in names})
@@ -88,7 +89,7 @@ class Finished:
 
     def scores(self, variant: str, proposer: Proposer, protocol: str) -> list[Score]:
         """The same for every seed that is trained."""
-        jobs = [self.job(variant, seed) for seed in self.seeds]
+        jobs = [self.plan.found[variant, seed] for seed in self.seeds]
         return [self.score(job, proposer, protocol) for job in jobs if is_trained(job)]
 
     def cells(
