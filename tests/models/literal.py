@@ -91,8 +91,8 @@ def stpn(model: STPN, features: Tensor, tags: Tensor) -> Literal:
 def bm(model: BM, features: Tensor, tags: Tensor) -> Literal:
     x, attention = embedded(model, features)
     t = len(x)
-    foreground = (attention[:, None] * x).sum(dim=0) / (attention.sum() + model.foreground_slack + 1e-6)
-    background = ((1 - attention)[:, None] * x).sum(dim=0) / ((1 - attention).sum() + 1e-6)
+    shares = [torch.lerp(side, torch.ones_like(side), model.floor) for side in (attention, 1 - attention)]
+    foreground, background = ((share[:, None] * x).sum(dim=0) / (share.sum() + 1e-6) for share in shares)
     tcam = torch.softmax(model.classifier(x), dim=1).detach()
     smooth = torch.zeros_like(tcam)
     weights = torch.tensor([-0.5 * k * k for k in range(-4, 5)], dtype=x.dtype).exp()

@@ -30,7 +30,7 @@ CASES: list[tuple[str, Formulas, dict[str, Any]]] = [
     ("stpn", literal.stpn, {"attention_hidden": 6}),
     ("stpn", literal.stpn, {"hidden": 10, "class_reduction": "sum"}),
     ("bm", literal.bm, {"cluster_weight": 0.3}),
-    ("bm", literal.bm, {"hidden": 10, "background_weight": 0.5, "guide_weight": 0.7, "foreground_slack": 0.0}),
+    ("bm", literal.bm, {"hidden": 10, "background_weight": 0.5, "guide_weight": 0.7, "floor": 0.2}),
 ]
 NAMES = ["facnet", "wum", "stpn", "bm"]
 

@@ -50,6 +50,7 @@ def test_recipes_that_come_with_wtal_are_read_by_name() -> None:
             ("thumos14", "wum", ""),
             ("thumos14", "wum", "-short"),
             ("thumos14", "facnet", ""),
+            ("thumos14", "facnet", "-short"),
             ("activitynet13", "rskp", ""),
         )
     ],

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import conv1d, log_softmax, logsigmoid, pad, softmax
 
+from wtal.errors import InputError
 from wtal.losses import normalised_cross_entropy, video_means
 from wtal.models.layers import Attention, Embedding
 from wtal.models.packed import outers
@@ -34,8 +35,8 @@ class BM(Model):
     """BM; `hidden` is the width of an embedding in front, 0 for none.
 
     Its weights were never published in code. The defaults are those of the closest released form, stage 1 of DGAM,
-    which leaves the clustering out. `foreground_slack` is added to the mass of attention that the foreground feature is
-    divided by: without it a mean does not care how small attention is, and the guide can shrink it to nothing.
+    which leaves the clustering out. `floor` is the least share that a snippet has in either feature, whatever attention
+    says of it: with 0 a single snippet can stand for a whole side, and attention closes on it or opens to all the rest.
     """
 
     def __init__(
@@ -50,10 +51,12 @@ class BM(Model):
         background_weight: float = 0.03,
         guide_weight: float = 0.1,
         cluster_weight: float = 0.0,
-        foreground_slack: float = 1.0,
+        floor: float = 0.0,
         smoothing: float = 1.0,
     ) -> None:
         super().__init__()
+        if not 0 <= floor < 1:
+            raise InputError(f"floor must be in [0, 1), got {floor}")
         self.embedding = Embedding(d, hidden, dropout)
         width = self.embedding.width
         self.attention = Attention(width, attention_hidden)
@@ -61,15 +64,14 @@ class BM(Model):
         self.sides = nn.Linear(width, 2, bias=False)
         self.foreground_weight, self.background_weight = foreground_weight, background_weight
         self.guide_weight, self.cluster_weight, self.smoothing = guide_weight, cluster_weight, smoothing
-        self.foreground_slack = foreground_slack
+        self.floor = floor
 
     def forward(self, batch: Batch) -> Output:
         """Snippet logits of the classes and background; the TCAM is attention times their softmax."""
         x = self.embedding(batch)
         attention = self.attention(x)
-        shares = torch.stack([attention, 1 - attention], dim=1)
-        mass = torch.stack([part.sum(dim=0) for part in torch.split(shares, list(batch.lengths))])
-        mass = mass + mass.new_tensor([self.foreground_slack + 1e-6, 1e-6])
+        shares = self.floor + (1 - self.floor) * torch.stack([attention, 1 - attention], dim=1)
+        mass = torch.stack([part.sum(dim=0) for part in torch.split(shares, list(batch.lengths))]) + 1e-6
         foreground, background = (outers(shares, x, batch.offsets) / mass[:, :, None]).unbind(dim=1)
         frames = self.classifier(x)
         apart = self.sides.weight[0] - self.sides.weight[1]
