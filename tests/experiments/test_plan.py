@@ -37,7 +37,7 @@ def test_what_runs_share_is_trained_once(whole: Recipe, store: Store, tmp_path: 
     assert [job.epochs_to_train for job in plan.jobs[:4]] == [2, 3, 3, 3]
     assert (plan.epochs_to_train, plan.alone) == (22, 34)
     assert all(job.base is plan.jobs[0] for job in plan.jobs[1:4])
-    assert plan.seconds_per_epoch is None
+    assert (plan.unpaced, plan.seconds(*plan.jobs)) == (("rskp",), None)
 
 
 def test_finished_runs_are_found_by_what_they_learned(whole: Recipe, store: Store, tmp_path: Path) -> None:
@@ -46,7 +46,11 @@ def test_finished_runs_are_found_by_what_they_learned(whole: Recipe, store: Stor
     plan = make_plan([variants.full("tiny", other_test)], (0,), store, tmp_path / "runs", reuse=[elsewhere.path])
     (job,) = plan.jobs
     assert (job.path, job.state, job.epochs_to_train, job.base) == (elsewhere.path, "finished", 0, None)
-    assert plan.seconds_per_epoch is not None
+    pace = plan.seconds_per_epoch["rskp"]
+    stpn = Variant("stpn", replace(whole, model="stpn", model_options={}, labels=replace(whole.labels, stages=())))
+    more = make_plan([stpn, variants.full("tiny", whole.with_seed(5))], (5,), store, tmp_path, reuse=[elsewhere.path])
+    of_rskp = sum(job.epochs_to_train for job in more.jobs if job.recipe.model == "rskp")
+    assert (more.unpaced, more.seconds(*more.jobs)) == (("stpn",), pytest.approx(pace * of_rskp))
     other = make_store(tmp_path / "other", seed=3)
     again = make_plan([variants.full("tiny", whole)], (0,), other, tmp_path)
     assert [job.state for job in again.jobs] == ["new", "new"]

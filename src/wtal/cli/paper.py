@@ -156,22 +156,25 @@ def _print_plan(console: "Console", plan: "Plan") -> None:
     for job in plan.jobs:
         state = job.state if job.state != "begun" else f"at epoch {job.epochs_done}"
         shared = str(job.base.recipe.epochs) if job.base is not None else ""
-        time = _time(job.epochs_to_train, plan.seconds_per_epoch)
+        time = _time(plan.seconds(job)) if job.epochs_to_train else "–"
         table.add_row(job.path.name, state, shared, str(job.epochs_to_train), time)
     console.print(table)
-    total = _time(plan.epochs_to_train, plan.seconds_per_epoch)
-    alone = f" ({plan.alone} if each run was trained by itself)" if plan.epochs_to_train else ""
-    if plan.seconds_per_epoch is None:
-        cost = "; the time of an epoch is known once one is trained"
+    if not plan.epochs_to_train:
+        console.print("nothing to train")
+        return
+    total, unpaced = _time(plan.seconds(*plan.jobs)), ", ".join(plan.unpaced)
+    if not total:
+        cost = "the time of an epoch is known once one is trained"
     else:
-        cost = f", about {total} at {plan.seconds_per_epoch:.1f} s per epoch, as logged so far"
-    console.print(f"{plan.epochs_to_train} epochs to train{alone}" + (cost if plan.epochs_to_train else ""))
+        cost = f"about {total} at the pace logged so far" + (f", without {unpaced}: no epoch logged" if unpaced else "")
+    alone = f"{plan.alone} if each run was trained by itself"
+    console.print(f"{plan.epochs_to_train} epochs to train ({alone}); {cost}")
 
 
-def _time(epochs: int, seconds_per_epoch: float | None) -> str:
-    if not epochs or seconds_per_epoch is None:
-        return "" if epochs else "–"
-    minutes = round(epochs * seconds_per_epoch / 60)
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{max(minutes, 1)} min"
 
 

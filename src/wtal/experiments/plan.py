@@ -1,6 +1,6 @@
 """Which runs an experiment needs, which of them are there, and what the others cost."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -54,7 +54,21 @@ class Plan:
 
     jobs: tuple[Job, ...]
     found: dict[tuple[str, int], Job]
-    seconds_per_epoch: float | None
+    seconds_per_epoch: Mapping[str, float]
+    """Of each base model that has logged epochs, the median."""
+
+    @property
+    def unpaced(self) -> tuple[str, ...]:
+        """The base models that are to be trained and have no epoch logged yet."""
+        models = dict.fromkeys(job.recipe.model for job in self.jobs if job.epochs_to_train)
+        return tuple(model for model in models if model not in self.seconds_per_epoch)
+
+    def seconds(self, *jobs: Job) -> float | None:
+        """How long what these jobs lack will take at the pace logged so far; None if that is known of none of them."""
+        known = [job for job in jobs if job.recipe.model in self.seconds_per_epoch]
+        if jobs and not known:
+            return None
+        return sum(job.epochs_to_train * self.seconds_per_epoch[job.recipe.model] for job in known)
 
     @property
     def epochs_to_train(self) -> int:
@@ -107,7 +121,7 @@ def make_plan(
     for seed in seeds:
         for variant in variants:
             found[variant.name, seed] = job_of(variant.name, variant.recipe.with_seed(seed), variant)
-    return Plan(tuple(jobs), found, _seconds_per_epoch(run for run, _ in there))
+    return Plan(tuple(jobs), found, _seconds_per_epoch(there))
 
 
 def _runs_there(folders: Iterable[Path], store: Store) -> list[tuple[Run, dict[str, Any]]]:
@@ -142,7 +156,10 @@ def _free(path: Path, recipe: Recipe) -> Path:
     return path
 
 
-def _seconds_per_epoch(runs: Iterable[Run]) -> float | None:
-    """The median over all epochs that these runs have logged; None if there are none."""
-    seconds = [line["seconds"] for run in runs for line in run.metrics()[0] if "seconds" in line]
-    return median(seconds) if seconds else None
+def _seconds_per_epoch(runs: Iterable[tuple[Run, dict[str, Any]]]) -> dict[str, float]:
+    """For each base model the median over all epochs that its runs have logged."""
+    seconds: dict[str, list[float]] = {}
+    for run, training in runs:
+        logged = [line["seconds"] for line in run.metrics()[0] if "seconds" in line]
+        seconds.setdefault(training["model"], []).extend(logged)
+    return {model: median(logged) for model, logged in seconds.items() if logged}
