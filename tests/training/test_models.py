@@ -43,7 +43,7 @@ RECIPES = {
     """,
     "bm": """
         model: bm
-        model_options: {background_weight: 0.5, cluster_weight: 0.1}
+        model_options: {background_weight: 0.1, cluster_weight: 0.1, floor: 0.2}
         stream_weights: [1.0, 1.0]
         learning_rate: [[14, 1e-2]]
     """,
