@@ -51,6 +51,7 @@ def test_finished_runs_are_found_by_what_they_learned(whole: Recipe, store: Stor
     more = make_plan([stpn, variants.full("tiny", whole.with_seed(5))], (5,), store, tmp_path, reuse=[elsewhere.path])
     of_rskp = sum(job.epochs_to_train for job in more.jobs if job.recipe.model == "rskp")
     assert (more.unpaced, more.seconds(*more.jobs)) == (("stpn",), pytest.approx(pace * of_rskp))
+    assert make_plan([stpn], (5,), store, tmp_path, reuse=[elsewhere.path]).seconds(job, more.jobs[0]) is None
     other = make_store(tmp_path / "other", seed=3)
     again = make_plan([variants.full("tiny", whole)], (0,), other, tmp_path)
     assert [job.state for job in again.jobs] == ["new", "new"]

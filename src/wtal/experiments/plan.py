@@ -65,10 +65,8 @@ class Plan:
 
     def seconds(self, *jobs: Job) -> float | None:
         """How long what these jobs lack will take at the pace logged so far; None if that is known of none of them."""
-        known = [job for job in jobs if job.recipe.model in self.seconds_per_epoch]
-        if jobs and not known:
-            return None
-        return sum(job.epochs_to_train * self.seconds_per_epoch[job.recipe.model] for job in known)
+        known = [job for job in jobs if job.epochs_to_train and job.recipe.model in self.seconds_per_epoch]
+        return sum(job.epochs_to_train * self.seconds_per_epoch[job.recipe.model] for job in known) if known else None
 
     @property
     def epochs_to_train(self) -> int:
