@@ -51,7 +51,7 @@ def test_one_snippet_and_twenty_thousand_are_trained_labelled_and_localized(tmp_
     run = train(LABELLED, tmp_path / "store", tmp_path / "run", threads=1)
     with np.load(run.labels(1)) as made:
         assert made["lengths"].tolist() == list(lengths.values())
-        assert np.isfinite(made["labels"]).all()
+        assert np.isfinite(made["label_values"]).all()
     found = Localizer.load(run.path).store(Store.open(tmp_path / "store"), "test")
     assert len(found["test-one"]) == 0
     assert len(found["test-long"]) > 0

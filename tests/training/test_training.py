@@ -17,6 +17,7 @@ from wtal.data.store import Store
 from wtal.data.writer import new_store
 from wtal.errors import DataWarning, InputError
 from wtal.formats import read_predictions
+from wtal.formats.labels import read_labels
 from wtal.localize import Localizer
 from wtal.losses import pseudo_label_loss
 from wtal.models import build
@@ -74,13 +75,14 @@ def test_pseudo_labels_teach_in_their_stages_with_their_weight_and_target(store:
     names = store.names("train")
     with torch.no_grad():
         output = model(Batch.pack([torch.from_numpy(np.array(store.features(name))) for name in names]))
-    with np.load(run.path / "labels" / "epoch-0001.npz") as made:
-        labels, lengths = torch.from_numpy(made["labels"]), made["lengths"].tolist()
-        assert made["names"].tolist() == list(names)
-        assert made["classes"].tolist() == list(store.classes)
-        assert labels.max() > 0
-        assert (labels >= 0).all()
-        assert len(made["segments"]) == len(made["instance_videos"])
+    made = read_labels(run.labels(1))
+    assert list(made.labels) == list(names)
+    assert made.classes == store.classes
+    assert any(map(len, made.instances.values()))
+    lengths = [len(values) for values in made.labels.values()]
+    labels = torch.from_numpy(np.concatenate(list(made.labels.values())))
+    assert labels.max() > 0
+    assert (labels >= 0).all()
     shares = zip((0.7, 0.3), output.supervised, strict=True)
     once = sum(share * pseudo_label_loss(part.logits, labels, lengths).mean().item() for share, part in shares)
     # raw labels at half scale; then their change since nothing; then none, as the model has not changed
@@ -100,9 +102,10 @@ def labels_by(store: Store, **settings: object) -> tuple[list[set[int]], list[se
     made = relabel(model, videos, LabelSettings(proposer=proposer, **settings), Stage(0), seed=0)  # type: ignore[arg-type]
     assert model.training
     found = [set(instances.labels.tolist()) for instances in made.instances]
-    parts = np.split(made.values, videos.offsets[1:-1])
+    values = made.labels.toarray()
+    parts = np.split(values, videos.offsets[1:-1])
     labelled = [set(np.flatnonzero(part.any(axis=0)).tolist()) for part in parts]
-    return found, labelled, torch.from_numpy(made.values)
+    return found, labelled, torch.from_numpy(values)
 
 
 def test_labels_are_made_for_the_true_tags(store: Store) -> None:

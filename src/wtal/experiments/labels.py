@@ -17,6 +17,7 @@ from wtal.experiments.finished import Finished
 from wtal.experiments.maps import mean_map
 from wtal.experiments.plan import Job, Variant
 from wtal.experiments.setting import Experiment, Setting
+from wtal.formats.labels import VideoLabels
 from wtal.instances import Instances
 from wtal.propose import Combine
 from wtal.pseudo.linpro import Rows
@@ -127,8 +128,7 @@ def _made_quality(setting: Setting, finished: Finished, job: Job, settings: Labe
         temperature=setting.recipe.labels.stages[0].temperature,
     )
     names = list(maps)
-    ends = np.cumsum([len(streams[0].tcam) for streams in maps.values()])
-    labels = dict(zip(names, np.split(made.values, ends[:-1]), strict=True))
+    labels = VideoLabels(names, [len(streams[0].tcam) for streams in maps.values()], made.labels)
     return _quality(finished, job, labels, dict(zip(names, made.instances, strict=True)))
 
 

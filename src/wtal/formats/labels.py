@@ -1,20 +1,53 @@
 """One generation of pseudo labels in an .npz file: snippet labels of the training videos, and their instances.
 
-Arrays: `names` (v,), `lengths` (v,) snippets of each video, `classes` (c,), `labels` (Σ lengths, c), and the instances
-as `segments` (in snippets), `scores`, `instance_labels` and `instance_videos`, a position in `names`.
+Arrays: `names` (v,), `lengths` (v,) snippets of each video, `classes` (c,); the labels (Σ lengths, c) as a sparse
+matrix, for a video has few of the classes: snippet i has `label_values[s:e]` in the columns `label_columns[s:e]`, where
+s, e = `label_starts[i:i+2]`, and 0 elsewhere; and the instances as `segments` (in snippets), `scores`,
+`instance_labels` and `instance_videos`, a position in `names`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Float
+from scipy.sparse import csr_array
 
 from wtal.errors import InputError
 from wtal.files import written_whole
 from wtal.instances import Instances
+
+
+def to_parts(labels: csr_array) -> dict[str, Any]:
+    """The arrays that a sparse matrix of labels consists of, to be written."""
+    return {"values": labels.data, "columns": labels.indices, "starts": labels.indptr}
+
+
+def from_parts(parts: Mapping[str, Any], n_classes: int) -> csr_array:
+    """The labels that `to_parts` took apart."""
+    shape = (len(parts["starts"]) - 1, n_classes)
+    return csr_array((parts["values"], parts["columns"], parts["starts"]), shape=shape)
+
+
+class VideoLabels(Mapping[str, Float[np.ndarray, "_ _"]]):
+    """The labels (snippets, classes) of each video by name, expanded when they are asked for."""
+
+    def __init__(self, names: Sequence[str], lengths: Sequence[int], labels: csr_array) -> None:
+        ends = np.cumsum([0, *lengths]).tolist()
+        self._labels, self._rows = labels, dict(zip(names, map(slice, *zip(*pairwise(ends), strict=True)), strict=True))
+
+    def __getitem__(self, name: str) -> Float[np.ndarray, "_ _"]:
+        return self._labels[self._rows[name]].toarray()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +55,7 @@ class LabelFile:
     """The labels (snippets, classes) and the instances, on the snippet grid, of each video by name."""
 
     classes: tuple[str, ...]
-    labels: dict[str, Float[np.ndarray, "_ _"]]
+    labels: VideoLabels
     instances: dict[str, Instances]
 
 
@@ -30,12 +63,13 @@ def read_labels(path: Path | str) -> LabelFile:
     """The labels in a file that `write_labels` made; an error names the file."""
     try:
         with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            names, ends = file["names"].tolist(), np.cumsum(file["lengths"])
-            labels = dict(zip(names, np.split(file["labels"], ends[:-1]), strict=True))
+            names, classes = file["names"].tolist(), tuple(file["classes"].tolist())
+            sparse = from_parts({name: file[f"label_{name}"] for name in ("values", "columns", "starts")}, len(classes))
+            labels = VideoLabels(names, file["lengths"].tolist(), sparse)
             joined = Instances(file["segments"], file["scores"], file["instance_labels"])
             videos = file["instance_videos"]
             instances = {name: joined[videos == number] for number, name in enumerate(names)}
-            return LabelFile(tuple(file["classes"].tolist()), labels, instances)
+            return LabelFile(classes, labels, instances)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, EOFError, ValueError, KeyError, IndexError, BadZipFile) as error:
@@ -47,7 +81,7 @@ def write_labels(
     names: Sequence[str],
     lengths: Sequence[int],
     classes: Sequence[str],
-    labels: Float[np.ndarray, "n c"],
+    labels: csr_array,
     instances: Sequence[Instances],
 ) -> None:
     """Write labels, all videos' snippets behind each other, and each video's instances."""
@@ -59,7 +93,7 @@ def write_labels(
             names=np.array(names, dtype=str),
             lengths=np.array(lengths, dtype=np.int64),
             classes=np.array(classes, dtype=str),
-            labels=labels,
+            **{f"label_{name}": part for name, part in to_parts(labels).items()},
             segments=joined.segments,
             scores=joined.scores,
             instance_labels=joined.labels,

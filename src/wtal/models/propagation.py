@@ -39,25 +39,27 @@ class Walk:
 
     def pooled_cosines(
         self,
-        weights: Float[Tensor, "n q"],
-        of_x: Float[Tensor, "b q d"],
-        squares_of_x: Float[Tensor, "b q"],
+        weights: Float[Tensor, "n p"],
+        of_x: Float[Tensor, "b p d"],
+        squares_of_x: Float[Tensor, "b p"],
         offsets: tuple[int, ...],
-    ) -> Float[Tensor, "b q p"]:
-        """Cosines of the features' weighted means over each video with the prototypes.
+    ) -> tuple[Float[Tensor, "b p"], Float[Tensor, "b p"]]:
+        """Cosines of the features' weighted means over each video: by the last weights with all prototypes, and by
+        each prototype's own weights with that prototype.
 
         Given are the weighted sums of x and their squared norms. The products need no features, for sums of products
         are products of sums.
         """
         ones = weights.new_ones(len(weights), 1)
-        z = ones[:, :0] if self.z is None else self.z
-        sizes = [self.dots.shape[1], 1, z.shape[1]]
-        dots, mass, u = torch.split(outers(weights, torch.cat([self.dots, ones, z], dim=1), offsets), sizes, dim=2)
+        own, mass = outers(ones, torch.cat([weights * self.dots, weights], dim=1), offsets)[:, 0].chunk(2, dim=1)
+        last = outers(weights[:, -1:], self.dots, offsets)[:, 0]
         squares = squares_of_x
-        if self.b is not None and self.bb is not None:
+        if self.z is not None and self.b is not None and self.bb is not None:
+            u = outers(weights, self.z, offsets)
             squares = squares + (u * (2 * of_x @ self.b.transpose(1, 2) + u @ self.bb)).sum(dim=2)
         mean = self.shrink / (mass + 1e-5)
-        return mean * dots / (mean * root(squares)[:, :, None] + EPS)
+        norms = mean * root(squares) + EPS
+        return mean[:, -1:] * last / norms[:, -1:], mean * own / norms
 
 
 def unit(vectors: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:

@@ -131,13 +131,13 @@ class RSKP(Model):
         of_x = zip(torch.split(sums_of_x, c + 1, dim=1), torch.split(squares_of_x, c + 1, dim=1), strict=True)
         branches = []
         for version, frames, attention, (sums, squares) in zip(versions, logits, attentions, of_x, strict=True):
-            videos = self.scale * version.pooled_cosines(attention, sums, squares, x.offsets)
+            agnostic, classwise = version.pooled_cosines(attention, sums, squares, x.offsets)
             branches.append(
                 Branch(
                     logits=frames[:, :c],
                     attention=attention[:, c],
-                    agnostic=videos[:, c, :c],
-                    classwise=torch.diagonal(videos[:, :c, :c], dim1=1, dim2=2),
+                    agnostic=self.scale * agnostic[:, :c],
+                    classwise=self.scale * classwise[:, :c],
                 )
             )
         return branches

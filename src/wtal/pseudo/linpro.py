@@ -33,11 +33,21 @@ TOLERANCE = 1e-7
 class Labels:
     """Labels G of one video, and how well each instance's constraint is met."""
 
-    values: Float[np.ndarray, "t c"]
+    shape: tuple[int, int]
+    #: the labels of each class that has instances; those of all others are 0
+    columns: dict[int, Float[np.ndarray, " t"]]
     #: contrast of the labels minus the instance's score, in the order the instances came
     residual: Float[np.ndarray, " n"]
     #: `exact`: all constraints of the class hold; `elastic`: they contradict each other, by as much as `residual` says
     status: dict[int, Status]
+
+    @property
+    def values(self) -> Float[np.ndarray, "t c"]:
+        """The labels of all classes."""
+        values = np.zeros(self.shape)
+        for label, column in self.columns.items():
+            values[:, label] = column
+        return values
 
 
 def label_video(
@@ -75,10 +85,10 @@ def label_video(
     if rows not in ("sum", "mean") or solution not in ("least_norm", "vertex"):
         raise InputError(f"rows are sum or mean, solution is least_norm or vertex; got {rows!r}, {solution!r}")
 
-    values = np.zeros((n_snippets, n_classes))
+    columns: dict[int, Float[np.ndarray, " t"]] = {}
     residual = np.zeros(len(instances))
     status: dict[int, Status] = {}
-    for label in np.unique(instances.labels):
+    for label in np.unique(instances.labels).tolist():
         of_label = np.flatnonzero(instances.labels == label)
         of_label = of_label[np.argsort(instances.starts[of_label], kind="stable")]  # neighbours in time side by side
         scores = instances.scores[of_label]
@@ -87,11 +97,11 @@ def label_video(
         # every row in units of a summed label, so that one price per unit of slack suits long and short instances
         program = solve_elastic(contrast * unit[:, None], scores * unit, size, upper)
         solved = program.x if solution == "vertex" else least_norm(program)
-        values[:, label] = solved[cell_of_snippet]
+        columns[label] = solved[cell_of_snippet]
         residual[of_label] = contrast @ solved - scores
         off = np.abs(residual[of_label]) > TOLERANCE * np.maximum(1.0, np.abs(scores))
-        status[int(label)] = "elastic" if off.any() else "exact"
-    return Labels(values, residual, status)
+        status[label] = "elastic" if off.any() else "exact"
+    return Labels((n_snippets, n_classes), columns, residual, status)
 
 
 def label_videos(

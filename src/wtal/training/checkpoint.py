@@ -21,6 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from wtal.errors import InputError
+from wtal.formats.labels import from_parts, to_parts
 from wtal.models.protocol import Model
 from wtal.training.relabel import Generations
 
@@ -96,7 +97,8 @@ def _packed(state: State) -> tuple[dict[str, Tensor], dict[str, Any]]:
     generations = state.generations
     for name, labels in (("now", generations.now), ("before", generations.before)):
         if labels is not None:
-            tensors[f"labels.{name}"] = torch.from_numpy(labels)
+            for part, values in to_parts(labels).items():
+                tensors[f"labels.{name}.{part}"] = torch.from_numpy(values)
     tensors["random.torch"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
@@ -108,6 +110,7 @@ def _packed(state: State) -> tuple[dict[str, Tensor], dict[str, Any]]:
         "order": state.order,
         "totals": state.totals,
         "labels_epoch": generations.epoch,
+        "labels_width": None if generations.now is None else generations.now.shape[1],
         "optimizer_groups": optimizer["param_groups"],
         "optimizer_scalars": scalars,
         "random_python": random.getstate(),
@@ -126,8 +129,13 @@ def _unpack(tensors: dict[str, Tensor], position: dict[str, Any], state: State) 
             _, number, key = name.split(".", 2)
             values.setdefault(int(number), {})[key] = tensor
     state.optimizer.load_state_dict({"state": values, "param_groups": position["optimizer_groups"]})
-    labels = {name: t.numpy() for name in ("now", "before") if (t := tensors.get(f"labels.{name}")) is not None}
-    state.generations = Generations(labels.get("now"), labels.get("before"), position["labels_epoch"])
+    labels: dict[str, dict[str, Any]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("labels."):
+            _, which, part = name.split(".")
+            labels.setdefault(which, {})[part] = tensor.numpy()
+    made = {which: from_parts(parts, position["labels_width"]) for which, parts in labels.items()}
+    state.generations = Generations(made.get("now"), made.get("before"), position["labels_epoch"])
     state.epoch, state.step, state.order = position["epoch"], position["step"], position["order"]
     state.totals = position["totals"]
     torch.set_rng_state(tensors["random.torch"])

@@ -5,12 +5,14 @@ follows the video, so the result is that of one process with the same step, but 
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor, distributed, nn
+from torch import distributed, nn
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,20 @@ class Group:
             parameter.grad = total.view_as(parameter).to(parameter.dtype) if any_has else None
         return [float(value) for value in exact.tolist()]
 
-    def from_leader(self, tensor: Tensor) -> Tensor:
-        """The leading process's values, in all processes."""
+    def from_leader(self, arrays: Mapping[str, Any] | None, device: torch.device) -> Mapping[str, Any]:
+        """The leading process's numpy arrays by name, in all processes; the others give None."""
         if self.size > 1:
-            distributed.broadcast(tensor, src=0)
-        return tensor
+            told: list[Any] = [arrays and {name: (array.shape, array.dtype) for name, array in arrays.items()}]
+            distributed.broadcast_object_list(told, src=0, device=device)
+            result = {}
+            for name, (shape, dtype) in told[0].items():
+                array = np.empty(shape, dtype) if arrays is None else arrays[name]
+                tensor = torch.from_numpy(array).to(device)
+                distributed.broadcast(tensor, src=0)
+                result[name] = tensor.cpu().numpy()
+            return result
+        assert arrays is not None
+        return arrays
 
     def wait(self) -> None:
         """Until all processes are here."""

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wtal.errors import InputError
+from wtal.formats.labels import from_parts, to_parts
 from wtal.losses import pseudo_label_loss
 from wtal.models.protocol import Batch, Output
 from wtal.pseudo.delta import Stage
@@ -73,7 +74,6 @@ def fit(
             renew_labels(state, recipe, videos, making, hooks=hooks, group=group, workers=workers)
             hooks.save()
         stage = schedule.active(epoch)
-        wanted = target(stage, state.generations, recipe.labels) if stage else None
         for parameters in optimizer.param_groups:
             parameters["lr"] = recipe.rate_at(epoch)
         state.order = state.order or shuffled(len(videos), seed=recipe.seed, epoch=epoch)
@@ -90,8 +90,8 @@ def fit(
             batch = batch if mine else batch.untagged()
             output = model(batch)
             losses = model.losses(output, batch, epoch)
-            if stage and wanted is not None:
-                rows = wanted[np.concatenate(snippets)]
+            if stage:
+                rows = target(stage, state.generations, recipe.labels, np.concatenate(snippets))
                 losses["pseudo"] = stage.weight_at(epoch) * pseudo_loss(output, batch, rows)
             total = torch.stack(list(losses.values())).sum() / (len(numbers) if recipe.reduction == "mean" else 1)
             (total if mine else 0.0 * total).backward()  # type: ignore[no-untyped-call]
@@ -136,8 +136,7 @@ def renew_labels(
     state: State, recipe: Recipe, videos: Videos, stage: Stage, *, hooks: Hooks, group: Group, workers: int
 ) -> None:
     """Make the labels of a new generation in the leading process and give them to all."""
-    width = len(videos.store.classes) + recipe.labels.background
-    values = torch.zeros(videos.offsets[-1], width)
+    labels = None
     if group.leads:
         made = relabel(
             state.model,
@@ -149,10 +148,11 @@ def renew_labels(
             workers=workers,
             watch=lambda n: hooks.watch(Status("labels", stage.from_epoch, recipe.epochs, n, len(videos))),
         )
-        values = torch.from_numpy(made.values)
+        labels = made.labels
         hooks.labels_made(made, stage.from_epoch)
-    values = group.from_leader(values.to(videos.device)).cpu()
-    state.generations = state.generations.renewed(values.numpy(), stage.from_epoch)
+    width = len(videos.store.classes) + recipe.labels.background
+    parts = group.from_leader(to_parts(labels) if labels is not None else None, videos.device)
+    state.generations = state.generations.renewed(from_parts(parts, width), stage.from_epoch)
     state.model.targets_changed()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
 
 from wtal.errors import InputError
 from wtal.formats.labels import write_labels
@@ -18,16 +19,19 @@ from wtal.instances import Instances
 from wtal.models.protocol import Model, Output
 from wtal.pseudo.delta import Stage, delta_labels
 from wtal.pseudo.flanks import Flanks
-from wtal.pseudo.linpro import label_videos
+from wtal.pseudo.linpro import Labels, label_videos
 from wtal.training.config import LabelSettings
 from wtal.training.videos import Videos, video_seeds
 
 
 @dataclass(frozen=True, eq=False)
 class Generation:
-    """Labels of all training videos, their snippets behind each other, and the instances they were made from."""
+    """Labels of all training videos, their snippets behind each other, and the instances they were made from.
 
-    values: Float[np.ndarray, "n c"]
+    A video has labels of few classes, and of 200 the others' zeros would fill the memory: the labels are sparse.
+    """
+
+    labels: csr_array
     instances: tuple[Instances, ...]
     n_programs: int
     n_elastic: int
@@ -37,22 +41,26 @@ class Generation:
 class Generations:
     """The newest labels, those before, and the epoch at whose start the newest were made."""
 
-    now: Float[np.ndarray, "n c"] | None = None
-    before: Float[np.ndarray, "n c"] | None = None
+    now: csr_array | None = None
+    before: csr_array | None = None
     epoch: int | None = None
 
-    def renewed(self, values: Float[np.ndarray, "n c"], epoch: int) -> "Generations":
+    def renewed(self, labels: csr_array, epoch: int) -> "Generations":
         """These labels as the newest."""
-        return Generations(values, self.now, epoch)
+        return Generations(labels, self.now, epoch)
 
 
-def target(stage: Stage, generations: Generations, settings: LabelSettings) -> Float[np.ndarray, "n c"]:
-    """What the stage teaches: the newest labels themselves, or their change since the generation before."""
+def target(
+    stage: Stage, generations: Generations, settings: LabelSettings, snippets: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "n c"]:
+    """What the stage teaches these snippets: the newest labels themselves, or their change since the ones before."""
     if generations.now is None:
         raise InputError(f"the stage from epoch {stage.from_epoch} on needs labels, but none have been made")
+    now = generations.now[snippets].toarray()
     if stage.source == "raw":
-        return stage.scale * generations.now
-    return delta_labels(generations.now, generations.before, scale=stage.scale, first=settings.first)
+        return stage.scale * now
+    before = None if generations.before is None else generations.before[snippets].toarray()
+    return delta_labels(now, before, scale=stage.scale, first=settings.first)
 
 
 def relabel(
@@ -109,8 +117,23 @@ def labels_from(
         solution=settings.solution,
     )
     statuses = [status for one in labels for status in one.status.values()]
-    values = np.concatenate([one.values for one in labels]).astype(np.float32)
-    return Generation(values, tuple(instances for instances, _ in found), len(statuses), statuses.count("elastic"))
+    instances = tuple(one for one, _ in found)
+    return Generation(_joined(labels, wanted), instances, len(statuses), statuses.count("elastic"))
+
+
+def _joined(labels: Sequence[Labels], n_classes: int) -> csr_array:
+    """The labels of the videos, their snippets behind each other."""
+    values, rows, columns = [np.zeros(0, np.float32)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    start = 0
+    for one in labels:
+        for label, column in one.columns.items():
+            some = np.flatnonzero(column)
+            values.append(column[some].astype(np.float32))
+            rows.append(start + some)
+            columns.append(np.full(len(some), label))
+        start += one.shape[0]
+    places = (np.concatenate(rows), np.concatenate(columns))
+    return csr_array((np.concatenate(values), places), shape=(start, n_classes))
 
 
 def _maps(
@@ -147,4 +170,4 @@ def write_generation(path: Path, generation: Generation, videos: Videos, *, back
     """Write labels and instances, as `wtal.formats.labels` says."""
     classes = [*videos.store.classes, *["background"] * background]
     lengths = np.diff(videos.offsets).tolist()
-    write_labels(path, videos.names, lengths, classes, generation.values, generation.instances)
+    write_labels(path, videos.names, lengths, classes, generation.labels, generation.instances)
