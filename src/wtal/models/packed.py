@@ -31,13 +31,17 @@ class _Tape:
     offsets: Offsets
     x: Tensor = field(init=False)
     squares: Tensor = field(init=False)  # ‖x‖²
-    left: list[Tensor] = field(default_factory=list)  # (n, k)
-    right: list[Tensor] = field(default_factory=list)  # (b, k, d), or (k, d) for all videos alike
+    factors: list[list[tuple[Tensor, Tensor]]] = field(init=False)  # of each video: (t, k) and (k, d)
     rows: list[Tensor] = field(default_factory=list)  # (n,)
 
+    def __post_init__(self) -> None:
+        self.factors = [[] for _ in pairwise(self.offsets)]
+
     def owe(self, left: Tensor, right: Tensor) -> None:
-        self.left.append(left)
-        self.right.append(right)
+        """Factors (n, k) and (b, k, d), or (k, d) for all videos alike."""
+        rights = right if right.dim() == 3 else [right] * len(self.factors)
+        for owed, left_part, right_part in zip(self.factors, _parts(left, self.offsets), rights, strict=True):
+            owed.append((left_part, right_part))
 
 
 class Snippets:
@@ -57,6 +61,10 @@ class Snippets:
     def pool(self, weights: Float[Tensor, "n k"]) -> Float[Tensor, "b k d"]:
         """Σ weight·x over each video's snippets, for each of the k columns of weights."""
         return _run(_Pool, self._token, weights, self._tape)
+
+    def squared_sums(self, weights: Float[Tensor, "n k"]) -> Float[Tensor, "b k"]:
+        """‖Σ weight·x‖² over each video's snippets, for each of the k columns of weights."""
+        return _run(_SquaredSums, self._token, weights, self._tape)
 
     def squared_norms(self) -> Float[Tensor, " n"]:
         """‖x‖² of each snippet."""
@@ -178,18 +186,18 @@ class _Embed(Function):
         features, weight = ctx.saved_tensors
         tape: _Tape = ctx.tape
         x, scale = tape.x, ctx.scale
-        left = torch.cat(tape.left, dim=1) if tape.left else x.new_zeros(len(x), 0)
         rows = 2 * torch.stack([x.new_zeros(len(x)), *tape.rows]).sum(dim=0)[:, None]
         dh, d_bias = torch.empty_like(x), torch.zeros_like(weight[:, 0])
-        parts = [_parts(a, tape.offsets) for a in (left, x, dh, rows)]
-        for v, (left_part, x_part, part, row) in enumerate(zip(*parts, strict=True)):
-            right = [r if r.dim() == 2 else r[v] for r in tape.right]
-            torch.mm(left_part, torch.cat([x.new_zeros(0, x.shape[1]), *right]), out=part)
+        parts = [_parts(a, tape.offsets) for a in (x, dh, rows)]
+        for owed, x_part, part, row in zip(tape.factors, *parts, strict=True):
+            left, right = zip(*owed, strict=True) if owed else ([row[:, :0]], [x[:0]])
+            torch.mm(torch.cat(left, dim=1), torch.cat(right), out=part)
             part.addcmul_(x_part, row)
             # x is positive where relu let through and dropout kept: no mask needs to be remembered
             torch.ops.aten.threshold_backward.grad_input(part, x_part, 0, grad_input=part)
             d_bias += part.sum(dim=0)
-        for owed in (tape.left, tape.right, tape.rows):
+        tape.rows.clear()
+        for owed in tape.factors:
             owed.clear()
         d_features = scale * (dh @ weight) if ctx.needs_input_grad[0] else None
         d_weight = torch.empty_like(weight)
@@ -233,6 +241,47 @@ class _Pool(Function):
             ctx.tape.owe(weights, grad)
         d_weights = _long_products(x, grad, offsets) if ctx.needs_input_grad[1] else None
         return x.new_zeros(()), d_weights, None
+
+
+class _SquaredSums(Function):
+    """Of many columns and few snippets, ‖Σ w·x‖² = wᵀ(xxᵀ)w: the sums themselves would be the step's largest array."""
+
+    @staticmethod
+    def forward(ctx: Any, _: Tensor, weights: Tensor, tape: _Tape) -> Tensor:
+        ctx.tape, ctx.kept = tape, []
+        ctx.save_for_backward(weights)
+        out = weights.new_empty(len(tape.offsets) - 1, weights.shape[1])
+        for w, x, squares in zip(_parts(weights, tape.offsets), _parts(tape.x, tape.offsets), out, strict=True):
+            if _few(w):
+                kept = x @ x.t() @ w
+                torch.sum(w * kept, dim=0, out=squares)
+            else:
+                kept = w.t() @ x
+                torch.linalg.vector_norm(kept, dim=1, out=squares).square_()
+            ctx.kept.append(kept)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (weights,) = ctx.saved_tensors
+        tape: _Tape = ctx.tape
+        d_weights = torch.empty_like(weights)
+        parts = [_parts(a, tape.offsets) for a in (weights, tape.x, d_weights)]
+        for w, x, d_w, kept, g, owed in zip(*parts, ctx.kept, 2 * grad, tape.factors, strict=True):
+            if _few(w):
+                torch.mul(kept, g, out=d_w)
+                owed.append(((w * g) @ w.t(), x))
+            else:
+                right = kept * g[:, None]
+                torch.mm(x, right.t(), out=d_w)
+                owed.append((w, right))
+        return grad.new_zeros(()), d_weights, None
+
+
+def _few(weights: Tensor) -> bool:
+    """Whether the products of a video's snippets with each other are fewer than those with the weights."""
+    return weights.shape[0] < weights.shape[1]
 
 
 class _SquaredNorms(Function):

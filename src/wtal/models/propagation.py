@@ -29,7 +29,7 @@ class Walk:
     dots: Float[Tensor, "n p"]  # of y with the unit prototypes
     norms: Float[Tensor, " n"]  # of y
     z: Float[Tensor, "n k"] | None = None
-    b: Float[Tensor, "b k d"] | None = None
+    xb: Float[Tensor, "n k"] | None = None  # products of x with the B
     bb: Float[Tensor, "b k k"] | None = None  # products of the B among themselves
     shrink: float = 1.0
 
@@ -40,23 +40,22 @@ class Walk:
     def pooled_cosines(
         self,
         weights: Float[Tensor, "n p"],
-        of_x: Float[Tensor, "b p d"],
         squares_of_x: Float[Tensor, "b p"],
         offsets: tuple[int, ...],
     ) -> tuple[Float[Tensor, "b p"], Float[Tensor, "b p"]]:
         """Cosines of the features' weighted means over each video: by the last weights with all prototypes, and by
         each prototype's own weights with that prototype.
 
-        Given are the weighted sums of x and their squared norms. The products need no features, for sums of products
-        are products of sums.
+        Given are the squared norms of the weighted sums of x. The products need no features, for sums of products are
+        products of sums.
         """
         ones = weights.new_ones(len(weights), 1)
         own, mass = outers(ones, torch.cat([weights * self.dots, weights], dim=1), offsets)[:, 0].chunk(2, dim=1)
         last = outers(weights[:, -1:], self.dots, offsets)[:, 0]
         squares = squares_of_x
-        if self.z is not None and self.b is not None and self.bb is not None:
-            u = outers(weights, self.z, offsets)
-            squares = squares + (u * (2 * of_x @ self.b.transpose(1, 2) + u @ self.bb)).sum(dim=2)
+        if self.z is not None and self.xb is not None and self.bb is not None:
+            u, of_xb = outers(weights, torch.cat([self.z, self.xb], dim=1), offsets).chunk(2, dim=2)
+            squares = squares + (u * (2 * of_xb + u @ self.bb)).sum(dim=2)
         mean = self.shrink / (mass + 1e-5)
         norms = mean * root(squares) + EPS
         return mean[:, -1:] * last / norms[:, -1:], mean * own / norms
@@ -120,5 +119,5 @@ def walks(
         to_prototypes, zbb = torch.split(products(z, of_b, x.offsets), [len(prototypes), z.shape[1]], dim=1)
         # ‖x + zᵀB‖²; behind a relu x and B are not negative, so nothing cancels
         norms = root(squares + (z * (2 * xb + zbb)).sum(dim=1))
-        result.append(Walk(dots + to_prototypes, norms, z, b, bb, 1 - w))
+        result.append(Walk(dots + to_prototypes, norms, z, xb, bb, 1 - w))
     return result

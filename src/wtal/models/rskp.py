@@ -126,12 +126,10 @@ class RSKP(Model):
         c = len(prototypes) - 1
         logits = [self.scale * version.cosines() for version in versions]
         attentions = [torch.sigmoid(one) for one in logits]
-        sums_of_x = x.pool(torch.cat(attentions, dim=1))
-        squares_of_x = torch.linalg.vector_norm(sums_of_x, dim=2).square()
-        of_x = zip(torch.split(sums_of_x, c + 1, dim=1), torch.split(squares_of_x, c + 1, dim=1), strict=True)
+        squares_of_x = torch.split(x.squared_sums(torch.cat(attentions, dim=1)), c + 1, dim=1)
         branches = []
-        for version, frames, attention, (sums, squares) in zip(versions, logits, attentions, of_x, strict=True):
-            agnostic, classwise = version.pooled_cosines(attention, sums, squares, x.offsets)
+        for version, frames, attention, squares in zip(versions, logits, attentions, squares_of_x, strict=True):
+            agnostic, classwise = version.pooled_cosines(attention, squares, x.offsets)
             branches.append(
                 Branch(
                     logits=frames[:, :c],
