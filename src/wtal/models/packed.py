@@ -280,8 +280,8 @@ class _SquaredSums(Function):
 
 
 def _few(weights: Tensor) -> bool:
-    """Whether the products of a video's snippets with each other are fewer than those with the weights."""
-    return weights.shape[0] < weights.shape[1]
+    """Whether the products of a video's snippets with each other (twice) cost less than those with sums (thrice)."""
+    return 2 * weights.shape[0] < 3 * weights.shape[1]
 
 
 class _SquaredNorms(Function):

@@ -106,15 +106,18 @@ class RSKP(Model):
         squares = x.squared_norms()
         norms = root(squares)
         sharpness = (self.sharpness / (norms + EPS))[:, None]
-        for _ in range(self.em_rounds):
-            mu = time_means(x, responsibilities(mu_dots, sharpness))
-            mu_dots = x.dots(unit(mu))
-        vectors, zs = [mu], [responsibilities(mu_dots, sharpness)]
+        mu = time_means(x, responsibilities(mu_dots, sharpness))
+        for _ in range(self.em_rounds - 1):
+            mu = time_means(x, responsibilities(x.dots(unit(mu)), sharpness))
+        vectors: list[Tensor] = [mu]
+        owns: list[Tensor | None] = [None]
         if batch.labels is not None and bool(self.bank.filled):
             memory, own = self.bank.slots_of(batch.labels)
-            own = own.repeat_interleave(torch.tensor(batch.lengths, device=own.device), dim=0)
             vectors.append(memory)
-            zs.append(responsibilities(x.dots(unit(memory)), sharpness, own))
+            owns.append(own.repeat_interleave(torch.tensor(batch.lengths, device=own.device), dim=0))
+        # one reading of x for μ and the memory together
+        vector_dots = torch.split(x.dots(unit(torch.cat(vectors, dim=1))), [v.shape[1] for v in vectors], dim=1)
+        zs = [responsibilities(one, sharpness, own) for one, own in zip(vector_dots, owns, strict=True)]
         propagated = walks(x, vectors, zs, dots=dots, squares=squares, prototypes=prototypes, w=self.walk)
         branches = self._read(x, [Walk(dots, norms), *propagated], prototypes)
         with torch.no_grad():
