@@ -14,10 +14,9 @@ are scaled by that ratio.
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -29,9 +28,13 @@ from wtal.data.store import Store
 from wtal.data.synthetic import World, synthetic_source
 from wtal.data.truth import read_with_findings
 from wtal.evaluate import classification_map, score
+from wtal.experiments.plan import Job, Variant, make_plan
+from wtal.experiments.sweep import carry_out
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
-from wtal.training import Recipe, read_recipe, train
+from wtal.training import Recipe, read_recipe
+from wtal.training.fork import first_labels
+from wtal.training.loop import Status
 
 SEED = 0
 PUBLISHED_DIMS = 2048
@@ -93,28 +96,30 @@ def scaled(recipe: Recipe, epochs: int, dims: int) -> Recipe:
     )
 
 
-def measure(name: str, store: Store, folder: Path, epochs: int, threads: int | None) -> list[str]:
-    """One row of the table: train, then look at what comes out."""
-    run = folder / name
-    memory: dict[int, float] = {}
+def variants(names: Sequence[str], epochs: int, dims: int) -> list[Variant]:
+    """The recipes, scaled; those of ActivityNet share their epochs before the first labels, which are trained once."""
+    recipes = {name: scaled(read_recipe(RECIPES / f"{name}.yaml"), epochs, dims) for name in names}
+    shared = next((first for one in recipes.values() if (first := first_labels(one)) is not None), None)
+    begun = {"base": "activitynet13-beginning", "shared": shared}
+    return [Variant(name, one, **(begun if name.startswith("activitynet13") else {})) for name, one in recipes.items()]
 
-    def watch(status: Any) -> None:
-        memory[status.epoch] = max(memory.get(status.epoch, 0.0), anonymous_memory())
 
-    recipe = scaled(read_recipe(RECIPES / f"{name}.yaml"), epochs, store.dimensions)
-    train(recipe, store, run, resume=True, threads=threads, watch=watch)
-    localizer = Localizer.load(run)
+def measure(job: Job, store: Store, memory: Mapping[tuple[str, int], float]) -> list[str]:
+    """One row of the table: what came out of a run, and the memory that each of its epochs took."""
+    localizer = Localizer.load(job.path)
     scores = np.stack([localizer.map(n, store.features(n)).video_scores for n in store.names("test")])
-    found = read_predictions(run / "predictions.json", store.classes)
+    found = read_predictions(job.path / "predictions.json", store.classes)
     empty = sum(not len(instances) for instances in found.values())
     predicted = {label for instances in found.values() for label in instances.labels.tolist()}
     held = set(np.flatnonzero(tags(store).any(axis=0)).tolist())
     result = score(found, store.truth(), protocol="activitynet13", subset="test").average["0.5:0.95"]
-    seconds = [line["seconds"] for line in metrics(run) if "event" not in line]
+    seconds = [line["seconds"] for line in metrics(job.path) if "event" not in line]
+    runs = {job.name, *([job.base.name] if job.base else [])}
+    known = [memory[key] for key in sorted(memory, key=lambda key: key[1]) if key[0] in runs]
     return [
-        name,
+        job.name,
         f"{np.median(seconds):.0f} s",
-        f"{memory[min(memory)]:.0f} → {memory[max(memory)]:.0f} MB",
+        f"{known[0]:.0f} → {known[-1]:.0f} MB" if known else "trained before",
         *classified(scores, tags(store)),
         f"{empty}",
         f"{len(held - predicted)}",
@@ -157,8 +162,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     headings += ["empty videos", "classes without", "AVG mAP"]
     for heading in (*headings, "as W-TALC counts"):
         table.add_column(heading, justify="left" if heading == "recipe" else "right")
-    for name in given.recipe:
-        table.add_row(*measure(name, store, given.runs, given.epochs, given.threads))
+    wanted = variants(given.recipe, given.epochs, store.dimensions)
+    plan = make_plan(wanted, [SEED], store, given.runs)
+    memory: dict[tuple[str, int], float] = {}
+
+    def watch(job: Job, _: float, status: Status) -> None:
+        key = job.name, status.epoch
+        memory[key] = max(memory.get(key, 0.0), anonymous_memory())
+
+    carry_out(plan, store, threads=given.threads, watch=watch)
+    for variant in wanted:
+        table.add_row(*measure(plan.found[variant.name, SEED], store, memory))
     console.print(table)
 
 
