@@ -118,7 +118,7 @@ def measure(job: Job, store: Store, memory: Mapping[tuple[str, int], float]) -> 
     known = [memory[key] for key in sorted(memory, key=lambda key: key[1]) if key[0] in runs]
     return [
         job.name,
-        f"{np.median(seconds):.0f} s",
+        f"{np.median(seconds):.1f} s",
         f"{known[0]:.0f} → {known[-1]:.0f} MB" if known else "trained before",
         *classified(scores, tags(store)),
         f"{empty}",
