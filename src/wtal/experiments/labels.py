@@ -128,7 +128,7 @@ def _made_quality(setting: Setting, finished: Finished, job: Job, settings: Labe
         temperature=setting.recipe.labels.stages[0].temperature,
     )
     names = list(maps)
-    labels = VideoLabels(names, [len(streams[0].tcam) for streams in maps.values()], made.labels)
+    labels = VideoLabels.split(names, [len(streams[0].tcam) for streams in maps.values()], made.labels)
     return _quality(finished, job, labels, dict(zip(names, made.instances, strict=True)))
 
 

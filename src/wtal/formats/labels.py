@@ -6,9 +6,8 @@ s, e = `label_starts[i:i+2]`, and 0 elsewhere; and the instances as `segments` (
 `instance_labels` and `instance_videos`, a position in `names`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -34,20 +33,28 @@ def from_parts(parts: Mapping[str, Any], n_classes: int) -> csr_array:
 
 
 class VideoLabels(Mapping[str, Float[np.ndarray, "_ _"]]):
-    """The labels (snippets, classes) of each video by name, expanded when they are asked for."""
+    """Labels (snippets, classes) of each video by name, made when they are asked for: all of them at once are large."""
 
-    def __init__(self, names: Sequence[str], lengths: Sequence[int], labels: csr_array) -> None:
-        ends = np.cumsum([0, *lengths]).tolist()
-        self._labels, self._rows = labels, dict(zip(names, map(slice, *zip(*pairwise(ends), strict=True)), strict=True))
+    def __init__(self, names: Iterable[str], of: Callable[[str], Float[np.ndarray, "_ _"]]) -> None:
+        self._names, self._of = dict.fromkeys(names), of
+
+    @classmethod
+    def split(cls, names: Sequence[str], lengths: Sequence[int], labels: csr_array) -> "VideoLabels":
+        """Labels of videos whose snippets, so many of each, lie behind each other."""
+        ends = np.cumsum(lengths).tolist()
+        rows = {name: slice(end - n, end) for name, n, end in zip(names, lengths, ends, strict=True)}
+        return cls(names, lambda name: labels[rows[name]].toarray())
 
     def __getitem__(self, name: str) -> Float[np.ndarray, "_ _"]:
-        return self._labels[self._rows[name]].toarray()
+        if name not in self._names:
+            raise KeyError(name)
+        return self._of(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +72,7 @@ def read_labels(path: Path | str) -> LabelFile:
         with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             names, classes = file["names"].tolist(), tuple(file["classes"].tolist())
             sparse = from_parts({name: file[f"label_{name}"] for name in ("values", "columns", "starts")}, len(classes))
-            labels = VideoLabels(names, file["lengths"].tolist(), sparse)
+            labels = VideoLabels.split(names, file["lengths"].tolist(), sparse)
             joined = Instances(file["segments"], file["scores"], file["instance_labels"])
             videos = file["instance_videos"]
             instances = {name: joined[videos == number] for number, name in enumerate(names)}

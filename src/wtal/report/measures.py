@@ -22,7 +22,7 @@ from wtal.evaluate import (
     video_precision,
 )
 from wtal.evaluate.labels import Clock, Labels
-from wtal.formats.labels import LabelFile, read_labels
+from wtal.formats.labels import LabelFile, VideoLabels, read_labels
 from wtal.instances import Instances
 from wtal.pseudo.delta import delta_labels
 from wtal.report.runs import LoadedRun
@@ -86,11 +86,10 @@ def label_qualities(one: LoadedRun, store: Store, truth: Annotations, protocol: 
         if not path.exists():
             continue
         made = read_labels(path)
-        known = {name: values for name, values in made.labels.items() if name in truth.videos}
+        known = VideoLabels((name for name in made.labels if name in truth.videos), made.labels.__getitem__)
         delta = None
         if before is not None:
-            changes = {name: delta_labels(values, before.labels[name]) for name, values in known.items()}
-            delta = quality(changes, truth, clock)
+            delta = quality(_changes(known, before.labels), truth, clock)
         seconds = in_seconds(made.instances, store, clock, n_classes=len(store.classes))
         result = score(
             {name: instances for name, instances in seconds.items() if name in truth.videos},
@@ -110,6 +109,10 @@ def label_qualities(one: LoadedRun, store: Store, truth: Annotations, protocol: 
         )
         before = made
     return found
+
+
+def _changes(now: VideoLabels, before: VideoLabels) -> VideoLabels:
+    return VideoLabels(now, lambda name: delta_labels(now[name], before[name]))
 
 
 def quality(labels: Labels, truth: Annotations, clock: Clock) -> float:
