@@ -114,7 +114,7 @@ def fit(
             if state.step < n_steps and hooks.save_due():
                 hooks.save()
 
-        model.end_epoch(epoch, Batches(videos, size))
+        model.end_epoch(epoch, Batches(videos))
         means = {name: value / len(videos) for name, value in state.totals.items()}
         metrics = {"epoch": epoch, "loss": sum(means.values()), **means, "learning_rate": recipe.rate_at(epoch)}
         if stage:
@@ -144,7 +144,6 @@ def renew_labels(
             recipe.labels,
             stage,
             seed=recipe.seed,
-            batch_videos=recipe.batch_videos,
             workers=workers,
             watch=lambda n: hooks.watch(Status("labels", stage.from_epoch, recipe.epochs, n, len(videos))),
         )

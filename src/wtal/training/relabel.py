@@ -70,14 +70,13 @@ def relabel(
     stage: Stage,
     *,
     seed: int,
-    batch_videos: int = 10,
     workers: int = 1,
     watch: Callable[[int], None] = lambda _: None,
 ) -> Generation:
     """Labels of every training video from the model as it is; `watch` hears how many videos the model has seen."""
     wanted = len(videos.store.classes) + settings.background
     return labels_from(
-        _maps(model, videos, settings, wanted, epoch=stage.from_epoch, seed=seed, size=batch_videos),
+        _maps(model, videos, settings, wanted, epoch=stage.from_epoch, seed=seed),
         videos.tags,
         settings,
         temperature=stage.temperature,
@@ -137,13 +136,13 @@ def _joined(labels: Sequence[Labels], n_classes: int) -> csr_array:
 
 
 def _maps(
-    model: Model, videos: Videos, settings: LabelSettings, wanted: int, *, epoch: int, seed: int, size: int
+    model: Model, videos: Videos, settings: LabelSettings, wanted: int, *, epoch: int, seed: int
 ) -> Iterator[list[VideoMap]]:
     """Each video's maps to make labels from, one per stream, `wanted` columns wide; the model does not see the tags."""
     training = model.training
     model.train(settings.dropout)
     try:
-        for numbers in videos.in_order(size):
+        for numbers in videos.in_order():
             seeds = video_seeds(seed, epoch, numbers)
             with torch.no_grad():
                 output: Output = model(videos.batch(numbers, tagged=False, seeds=seeds))

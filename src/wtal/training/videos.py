@@ -13,6 +13,9 @@ from wtal.data.store import Store
 from wtal.models.protocol import Batch
 from wtal.training.config import Sampling
 
+#: of a pass; enough to keep the processor busy
+PASS_VIDEOS = 10
+
 
 class Videos:
     """A split's videos by number, in the order of the store."""
@@ -61,21 +64,20 @@ class Videos:
         batch = Batch(features, lengths, labels, None if seeds is None else tuple(seeds))
         return batch if self.device.type == "cpu" else batch.to(self.device)
 
-    def in_order(self, size: int) -> Iterator[list[int]]:
-        """The videos' numbers, `size` at a time."""
-        for start in range(0, len(self), size):
-            yield list(range(start, min(start + size, len(self))))
+    def in_order(self) -> Iterator[list[int]]:
+        """The videos' numbers, for a pass over all of them: a few at a time, as whole videos take memory."""
+        for start in range(0, len(self), PASS_VIDEOS):
+            yield list(range(start, min(start + PASS_VIDEOS, len(self))))
 
 
 @dataclass(frozen=True)
 class Batches:
-    """All videos with their tags in order, `size` at a time, as often as one goes through them."""
+    """All videos with their tags in order, whole, as often as one goes through them."""
 
     videos: Videos
-    size: int
 
     def __iter__(self) -> Iterator[Batch]:
-        return (self.videos.batch(numbers) for numbers in self.videos.in_order(self.size))
+        return (self.videos.batch(numbers) for numbers in self.videos.in_order())
 
 
 def video_seeds(seed: int, epoch: int, numbers: Sequence[int]) -> list[int]:
