@@ -13,10 +13,10 @@ A snippet's feature is the sum, in a latent space that is then rotated into the 
 Why fusing the candidates of many thresholds beats NMS here, as it does on real videos: an end is not a step, so every
 threshold misses it, a high one to the inside (down to the salient part), a low one to the outside (up to the
 neighbour), and by how much differs from end to end. NMS keeps one candidate, that of most contrast, with its error;
-the weighted mean takes errors of both signs and they cancel. That is not all of it: with ends that are steps, noise
-alone moves the candidates' ends, and fusion still gains. The default strengths are set by where thresholds end, not by
-the scores: those of a trained RSKP lie on both sides of the true ends in about the shares that they do on THUMOS14
-(`python -m benchmarks boundaries` measures both).
+the weighted mean takes errors of both signs and they cancel. That is not all of it: with ends that are steps fusion
+still gains. The default strengths are set by where thresholds end, not by the scores: those of a trained RSKP lie on
+both sides of the true ends in about the shares that they do on THUMOS14 (`python -m benchmarks boundaries` measures
+both).
 """
 
 from dataclasses import dataclass
