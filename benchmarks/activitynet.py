@@ -83,6 +83,7 @@ def scaled(recipe: Recipe, epochs: int, dims: int) -> Recipe:
     stages = {e: replace(s, from_epoch=e) for s in recipe.labels.stages for e in [round(factor * s.from_epoch)]}
     options = dict(recipe.model_options)
     options["warmup_epoch"] = round(factor * options["warmup_epoch"])
+    # in a short run several of these begin with epoch 0 too, and the last counts
     options["spl_stages"] = [[round(factor * epoch), weight] for epoch, weight in options["spl_stages"]]
     wider = PUBLISHED_DIMS / dims
     rates = tuple((max(1, round(factor * until)), wider * rate) for until, rate in recipe.learning_rate)

@@ -136,7 +136,7 @@ def renew_labels(
     state: State, recipe: Recipe, videos: Videos, stage: Stage, *, hooks: Hooks, group: Group, workers: int
 ) -> None:
     """Make the labels of a new generation in the leading process and give them to all."""
-    labels = None
+    parts = None
     if group.leads:
         made = relabel(
             state.model,
@@ -147,11 +147,11 @@ def renew_labels(
             workers=workers,
             watch=lambda n: hooks.watch(Status("labels", stage.from_epoch, recipe.epochs, n, len(videos))),
         )
-        labels = made.labels
+        parts = to_parts(made.labels)
         hooks.labels_made(made, stage.from_epoch)
     width = len(videos.store.classes) + recipe.labels.background
-    parts = group.from_leader(to_parts(labels) if labels is not None else None, videos.device)
-    state.generations = state.generations.renewed(from_parts(parts, width), stage.from_epoch)
+    shared = group.from_leader(parts, videos.device)
+    state.generations = state.generations.renewed(from_parts(shared, width), stage.from_epoch)
     state.model.targets_changed()
 
 

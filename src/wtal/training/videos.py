@@ -13,7 +13,7 @@ from wtal.data.store import Store
 from wtal.models.protocol import Batch
 from wtal.training.config import Sampling
 
-#: of a pass; enough to keep the processor busy
+#: videos that a pass over all of them takes at a time: enough to keep the processor busy
 PASS_VIDEOS = 10
 
 
