@@ -1,5 +1,7 @@
 """One training epoch of RSKP against its own two large GEMMs (the floor) and against a port that goes video by video.
 
+In single precision, and with the two GEMMs in bfloat16 (`precision: bfloat16` among a recipe's model_options).
+
 Real THUMOS14 features if WTAL_THUMOS14 names a folder with `features/train/{rgb,flow}/NAME.npy`, otherwise random
 ones of about the same sizes. Rounds are interleaved, so that a machine with other work on it is unfair to all alike.
 """
@@ -7,6 +9,7 @@ ones of about the same sizes. Rounds are interleaved, so that a machine with oth
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,7 @@ from rich.table import Table
 from torch import Tensor
 from torch.nn.functional import dropout, log_softmax, relu, softmax
 
+from wtal.models.packed import Precision
 from wtal.models.protocol import Batch
 from wtal.models.rskp import RSKP
 
@@ -130,9 +134,9 @@ def run(console: Console) -> None:
     model.end_epoch(0, [first])  # fills the memory: from here on there are three branches
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-9, betas=(0.9, 0.99), weight_decay=5e-4, fused=True)
     plain_optimizer = torch.optim.Adam(model.parameters(), lr=1e-9, betas=(0.9, 0.99), weight_decay=5e-4)
-    weight, gradient = torch.randn(D, D), torch.empty(D, D)
 
-    def ours(ids: list[int]) -> None:
+    def ours(ids: list[int], precision: Precision) -> None:
+        model.precision = precision
         batch = Batch.pack([videos[i] for i in ids], labels[ids], seeds=ids)
         output = model(batch)
         torch.stack(list(model.losses(output, batch, 1).values())).sum().backward()
@@ -147,31 +151,47 @@ def run(console: Console) -> None:
         plain_optimizer.step()
         plain_optimizer.zero_grad()
 
-    packed = {ids: torch.cat([videos[i] for i in ids]) for ids in steps(order)}
-    hidden = torch.empty(max(map(len, packed.values())), D)
+    floors = {dtype: _floor(videos, order, dtype) for dtype in (torch.float32, torch.bfloat16)}
+    ways: dict[str, Callable[[list[int]], None]] = {
+        "floor": floors[torch.float32],
+        "wtal": partial(ours, precision="float32"),
+        "floor, bfloat16": floors[torch.bfloat16],
+        "wtal, bfloat16": partial(ours, precision="bfloat16"),
+        "port": port,
+    }
+    model.train()
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for name in ("wtal", "wtal, bfloat16"):
+        epoch(ways[name], order[:BATCH])  # the first step of each allocates
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            times[name].append(epoch(way, order))
+    best = {name: min(values) for name, values in times.items()}  # the round that the machine disturbed least
+    table = Table(title=f"One training epoch of RSKP, {source}: {sum(map(len, videos))} snippets, 3 branches")
+    for heading in ("", "seconds", "of the floor", "the port takes"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    titles = {"floor": "the embedding's two GEMMs alone", "port": "video by video, T×T inverse"}
+    for name, seconds in best.items():
+        way, _, precision = name.partition(", ")
+        title = ", ".join(part for part in (titles.get(way, way), precision) if part)
+        floor = best["floor, bfloat16" if precision else "floor"]
+        table.add_row(title, f"{seconds:.2f}", f"{seconds / floor:.2f}×", f"{best['port'] / seconds:.2f}×")
+    console.print(table)
+    console.print(f"{torch.get_num_threads()} threads, best of {ROUNDS} rounds")
+
+
+def _floor(videos: list[Tensor], order: list[int], dtype: torch.dtype) -> Callable[[list[int]], None]:
+    """The embedding's GEMM forward and that of its weights' gradient, with everything in place beforehand."""
+    packed = {ids: torch.cat([videos[i] for i in ids]).to(dtype) for ids in steps(order)}
+    hidden = torch.empty(max(map(len, packed.values())), D, dtype=dtype)
+    weight, gradient = torch.randn(D, D).to(dtype), torch.empty(D, D, dtype=dtype)
 
     def floor(ids: list[int]) -> None:
         x = packed[tuple(ids)]
         torch.mm(x, weight.t(), out=hidden[: len(x)])
         torch.mm(hidden[: len(x)].t(), x, out=gradient)
 
-    model.train()
-    epoch(ours, order[:BATCH])
-    times: dict[str, list[float]] = {"floor": [], "ours": [], "port": []}
-    for _ in range(ROUNDS):
-        times["floor"].append(epoch(floor, order))
-        times["ours"].append(epoch(ours, order))
-        times["port"].append(epoch(port, order))
-    best = {name: min(values) for name, values in times.items()}  # the round that the machine disturbed least
-    table = Table(title=f"One training epoch of RSKP, {source}: {sum(map(len, videos))} snippets, 3 branches")
-    for heading in ("", "seconds", "of the floor", "of ours"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    rows = {"floor": "the embedding's two GEMMs alone", "ours": "wtal", "port": "video by video, T×T inverse"}
-    for name, title in rows.items():
-        seconds = best[name]
-        table.add_row(title, f"{seconds:.2f}", f"{seconds / best['floor']:.2f}×", f"{seconds / best['ours']:.2f}×")
-    console.print(table)
-    console.print(f"{torch.get_num_threads()} threads, best of {ROUNDS} rounds")
+    return floor
 
 
 def _check(model: RSKP, video: Tensor, tags: Tensor) -> None:

@@ -143,6 +143,22 @@ def test_a_video_does_not_depend_on_its_company() -> None:
     torch.testing.assert_close(together.video_scores[1:2], alone.video_scores)
 
 
+def test_bfloat16_changes_training_by_its_rounding_and_testing_not_at_all() -> None:
+    videos, tags = [video.float() for video in features()], TAGS.float()
+    found = {}
+    for precision in ("float32", "bfloat16"):
+        model = make(precision=precision, dropout=0.5).float()
+        batch = Batch.pack(videos, tags, seeds=range(len(videos)))
+        tested = model(batch).tcam
+        model.train()
+        gradient = gradients(model, total(model.losses(model(batch), batch, 0)))["embedding.weight"]
+        found[precision] = tested, gradient
+    (tested, gradient), (low_tested, low_gradient) = found["float32"], found["bfloat16"]
+    assert torch.equal(tested, low_tested)
+    off = torch.linalg.vector_norm(low_gradient - gradient) / torch.linalg.vector_norm(gradient)
+    assert 0 < off < 0.02  # one entry is rounded by up to 1/256
+
+
 def test_dropout_follows_the_seeds_or_torch_and_keeps_the_expectation() -> None:
     model = make().train()
     videos = features((400,))

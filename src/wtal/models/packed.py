@@ -9,7 +9,7 @@ needs them. `products` and `outers` are the same products for the small arrays, 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from torch.nn.functional import pad
 from wtal.models.protocol import Batch
 
 Offsets = tuple[int, ...]
+Precision = Literal["float32", "bfloat16"]
 
 
 @dataclass(eq=False)
@@ -47,12 +48,18 @@ class _Tape:
 class Snippets:
     """A batch's embedded snippets x; what is computed from them carries gradients to the embedding."""
 
-    def __init__(self, batch: Batch, linear: nn.Linear, *, dropout: float = 0.0) -> None:
-        """x = dropout(relu(linear(features))); pass `dropout` 0 outside of training."""
+    def __init__(
+        self, batch: Batch, linear: nn.Linear, *, dropout: float = 0.0, precision: Precision = "float32"
+    ) -> None:
+        """x = dropout(relu(linear(features))); pass `dropout` 0 outside of training.
+
+        `precision` is that of the two large GEMMs' arrays; all else keeps the precision of the weights.
+        """
         self._tape = _Tape(batch.offsets)
         # the token stands for x in autograd's graph: every product takes it, so backward comes here after all of them
         self.offsets = batch.offsets
-        self._token = _run(_Embed, batch.features, linear.weight, linear.bias, self._tape, dropout, batch.seeds)
+        dtype = torch.bfloat16 if precision == "bfloat16" else linear.weight.dtype
+        self._token = _run(_Embed, batch.features, linear.weight, linear.bias, self._tape, dropout, batch.seeds, dtype)
 
     def dots(self, vectors: Float[Tensor, "b k d"] | Float[Tensor, "k d"]) -> Float[Tensor, "n k"]:
         """x·v for the k vectors of each snippet's video, or for k vectors that all videos share."""
@@ -161,17 +168,21 @@ class _Embed(Function):
         tape: _Tape,
         dropout: float,
         seeds: tuple[int, ...] | None,
+        dtype: torch.dtype,
     ) -> Tensor:
         # relu(s·h) = s·relu(h): dropout's scale s goes into the GEMM for nothing
         ctx.scale = scale = 1 / _keep(dropout) if dropout else 1.0
-        x = features.new_empty(len(features), len(weight))
-        torch.addmm(x, features, weight.t(), beta=0, alpha=scale, out=x)
+        features = features.to(dtype)
+        h = features.new_empty(len(features), len(weight))
+        torch.addmm(h, features, weight.to(dtype).t(), beta=0, alpha=scale, out=h)
+        x = h if dtype == weight.dtype else torch.empty_like(h, dtype=weight.dtype)
         scaled_bias = bias * scale
         if dropout and seeds is None:
             seeds = _random_seeds(len(tape.offsets) - 1)
         norms = []
-        for v, part in enumerate(_parts(x, tape.offsets)):  # video by video: the steps find the rows in the cache
-            part.add_(scaled_bias).relu_()
+        rows = zip(_parts(x, tape.offsets), _parts(h, tape.offsets), strict=True)
+        for v, (part, h_part) in enumerate(rows):  # video by video: the steps find the rows in the cache
+            torch.add(h_part, scaled_bias, out=part).relu_()
             if dropout and seeds is not None:
                 _dropout_(part, dropout, seeds[v])
             norms.append(torch.linalg.vector_norm(part, dim=1))
@@ -187,22 +198,25 @@ class _Embed(Function):
         tape: _Tape = ctx.tape
         x, scale = tape.x, ctx.scale
         rows = 2 * torch.stack([x.new_zeros(len(x)), *tape.rows]).sum(dim=0)[:, None]
-        dh, d_bias = torch.empty_like(x), torch.zeros_like(weight[:, 0])
+        dh, d_bias = torch.empty_like(x, dtype=features.dtype), torch.zeros_like(weight[:, 0])
         parts = [_parts(a, tape.offsets) for a in (x, dh, rows)]
-        for owed, x_part, part, row in zip(tape.factors, *parts, strict=True):
+        for owed, x_part, dh_part, row in zip(tape.factors, *parts, strict=True):
+            part = dh_part if dh.dtype == x.dtype else torch.empty_like(x_part)
             left, right = zip(*owed, strict=True) if owed else ([row[:, :0]], [x[:0]])
             torch.mm(torch.cat(left, dim=1), torch.cat(right), out=part)
             part.addcmul_(x_part, row)
             # x is positive where relu let through and dropout kept: no mask needs to be remembered
             torch.ops.aten.threshold_backward.grad_input(part, x_part, 0, grad_input=part)
             d_bias += part.sum(dim=0)
+            if part is not dh_part:
+                dh_part.copy_(part)
         tape.rows.clear()
         for owed in tape.factors:
             owed.clear()
-        d_features = scale * (dh @ weight) if ctx.needs_input_grad[0] else None
-        d_weight = torch.empty_like(weight)
+        d_features = scale * (dh.to(weight.dtype) @ weight) if ctx.needs_input_grad[0] else None
+        d_weight = torch.empty_like(weight, dtype=features.dtype)
         torch.addmm(d_weight, dh.t(), features, beta=0, alpha=scale, out=d_weight)
-        return d_features, d_weight, scale * d_bias, None, None, None
+        return d_features, d_weight.to(weight.dtype), scale * d_bias, None, None, None, None
 
 
 class _Dots(Function):

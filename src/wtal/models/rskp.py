@@ -17,7 +17,7 @@ from torch.nn.functional import pad, softmax
 from wtal.errors import InputError
 from wtal.losses import attention_contrast, normalised_cross_entropy, soft_cross_entropy
 from wtal.models.bank import MemoryBank, of_all_processes
-from wtal.models.packed import Snippets
+from wtal.models.packed import Precision, Snippets
 from wtal.models.propagation import EPS, Walk, responsibilities, root, time_means, unit, walks
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
@@ -47,6 +47,7 @@ class RSKP(Model):
     `spl_stages` are (first epoch, weight), epochs counted from 0. The mixes are shares of the original and the
     propagated branch: in the video scores, in the TCAM at test, in the TCAM that labels are made from, and in the
     pseudo-label loss (`spl_mix`: of the propagated and the memory's branch, when they teach the original one).
+    `precision` bfloat16 halves the time of a training step on processors that have it; at test all is float32.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class RSKP(Model):
         tcam_mix: tuple[float, float] = (0.6, 0.4),
         label_mix: tuple[float, float] = (0.8, 0.2),
         pseudo_mix: tuple[float, float] = (0.8, 0.2),
+        precision: Precision = "float32",
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -82,6 +84,7 @@ class RSKP(Model):
         if em_rounds < 1:
             raise InputError(f"em_rounds must be at least 1, got {em_rounds}")
         hidden = hidden or d
+        self.precision: Precision = precision
         self.dropout, self.em_rounds, self.sharpness, self.walk = dropout, em_rounds, sharpness, walk
         self.scale, self.warmup_epoch, self.zero_bank_with_targets = scale, warmup_epoch, zero_bank_with_targets
         self.back_weight, self.attention_weight, self.bank_weight = back_weight, attention_weight, bank_weight
@@ -99,7 +102,8 @@ class RSKP(Model):
 
     def forward(self, batch: Batch) -> Output:
         """Branches `o` and `m`; and `r`, for training only, if the batch has labels and the memory is filled."""
-        x = Snippets(batch, self.embedding, dropout=self.dropout if self.training else 0.0)
+        dropout, precision = (self.dropout, self.precision) if self.training else (0.0, "float32")
+        x = Snippets(batch, self.embedding, dropout=dropout, precision=precision)
         prototypes = unit(torch.cat([self.prototypes, self.foreground]))
         all_dots = x.dots(torch.cat([prototypes, unit(self.mu)]))
         dots, mu_dots = torch.split(all_dots, [len(prototypes), len(self.mu)], dim=1)
