@@ -1,12 +1,14 @@
 """`wtal tune`: choose the test-time settings of trained runs on videos whose instances are known."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 if TYPE_CHECKING:
+    from wtal.data.store import Store
     from wtal.experiments.tune import Choice, Known, Settings
 
 
@@ -20,6 +22,7 @@ def tune(
     data: Path,
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("tuned.yaml"),
     split: str = "train",
+    held_out: bool = False,
     protocols: tuple[str, ...] = ("thumos14", "thumos14-wtalc"),
     grid: Path | None = None,
     folds: int = 5,
@@ -30,13 +33,16 @@ def tune(
     """Choose how maps become instances: thresholds, boundaries, fusion, offset. The models stay as they are.
 
     One setting after the other takes the best of its values. The training videos are the ones to choose on, if their
-    instances are known: no loss has seen them. Never choose on videos that you report figures for.
+    instances are known: no loss has seen them. But a model's maps are hotter on the videos whose tags it was trained
+    on: choose on --held-out ones where you can. Never choose on videos that you report figures for.
 
     Args:
         runs: Folders that wtal train made with one recipe, such as several seeds; the choice is made for their mean.
         data: Store of features with the true instances.
         output: YAML file for the chosen settings, to be put under test: in a recipe.
         split: The videos to choose on.
+        held_out: The runs are folds (wtal train --fold 1/2, --fold 2/2): choose on the videos that each was not trained
+            on, all together as if they were of one run.
         protocols: Evaluation protocols whose mean of average mAP is to grow.
         grid: YAML file with the values to try, by setting; by default a grid for maps of RSKP's kind.
         folds: In so many parts of the videos the choice is checked: each part is localized with settings chosen on
@@ -59,7 +65,10 @@ def tune(
     if not runs:
         raise InputError("name at least one RUN, a folder that wtal train made")
     store = Store.open(data)
-    known, start = _known(runs, store, split, protocols, device)
+    asked = _held_out(runs, store, split) if held_out else [store.names(split)] * len(runs)
+    known, start = _known(runs, asked, store, protocols, device)
+    if held_out:
+        known = known.as_one_run()
     values = GRID if grid is None else _read_grid(grid)
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -75,14 +84,36 @@ def tune(
         )
     with written_whole(output) as file:
         file.write(_as_yaml(choice))
-    _print(choice, split, len(known.truth.videos))
+    _print(choice, f"{len(known.truth.videos)} {'held-out ' if held_out else ''}videos of split {split}")
     print(f"written to {output}")
 
 
+def _held_out(runs: Sequence[Path], store: "Store", split: str) -> list[tuple[str, ...]]:
+    """The videos that each run was not trained on; no two runs may have held out the same one."""
+    from wtal.errors import InputError
+    from wtal.training.run import Run
+
+    parts: list[tuple[str, ...]] = []
+    for run in runs:
+        data = (Run(run).environment() or {}).get("data", {})
+        part = data.get("held_out")
+        if not part:
+            raise InputError(f"{run} has held out no video to choose on: train it with wtal train --fold 1/2")
+        number, of = map(int, part.split("/"))
+        fold = store.fold(number, of, split=split)
+        if fold.fingerprint != data["fingerprint"]:
+            raise InputError(f"{run} was trained on another data set than {store.path}")
+        again = next((r for r, names in zip(runs, parts, strict=False) if set(names) & set(fold.names("test"))), None)
+        if again is not None:
+            raise InputError(f"{run} and {again} have held out the same videos; name each fold once")
+        parts.append(fold.names("test"))
+    return parts
+
+
 def _known(
-    runs: Sequence[Path], store: Any, split: str, protocols: tuple[str, ...], device: str
+    runs: Sequence[Path], asked: Sequence[tuple[str, ...]], store: "Store", protocols: tuple[str, ...], device: str
 ) -> "tuple[Known, Settings]":
-    """The maps of the runs and the truth, and the first run's settings to start from."""
+    """The maps of the runs on the videos that each is asked about, the truth, and the first run's settings."""
     from wtal.cli.progress import progress
     from wtal.errors import InputError
     from wtal.experiments.tune import Known, Settings
@@ -93,18 +124,20 @@ def _known(
         if card.classes != store.classes:
             raise InputError(f"{run} knows other classes than {store.path}")
     truth = store.truth()
-    names = [name for name in store.names(split) if name in truth.videos]
+    asked = [tuple(name for name in names if name in truth.videos) for names in asked]
+    names = list(dict.fromkeys(name for some in asked for name in some))
     if not any(len(truth.videos[name].instances) for name in names):
-        raise InputError(f"{store.path} knows no instances of the split {split}, so there is nothing to choose by")
+        raise InputError(f"{store.path} knows no instances of these videos, so there is nothing to choose by")
     maps, track = [], progress("localizing")
-    for run in runs:
+    for run, some in zip(runs, asked, strict=True):
         localizer = Localizer.load(run, device=device)
-        maps.append({name: localizer.maps(name, store.features(name)) for name in track(names)})
+        maps.append({name: localizer.maps(name, store.features(name)) for name in track(some)})
     clocks = {name: store.timebase(name) for name in names}
     offset = cards[0].offset_snippets
     if offset is None:
         offset = clocks[names[0]].offset_snippets
-    known = Known(tuple(maps), clocks, {name: store.duration_s(name) for name in names}, truth, protocols).only(names)
+    videos = replace(truth, videos={name: truth.videos[name] for name in names})
+    known = Known(tuple(maps), clocks, {name: store.duration_s(name) for name in names}, videos, protocols)
     return known, Settings(cards[0].proposer, offset)
 
 
@@ -135,11 +168,11 @@ def _as_yaml(choice: "Choice") -> str:
     return yaml.safe_dump(test, sort_keys=False, default_flow_style=None, width=120)
 
 
-def _print(choice: "Choice", split: str, n: int) -> None:
+def _print(choice: "Choice", videos: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"average mAP on the {n} videos of split {split}")
+    table = Table(title=f"average mAP on the {videos}")
     table.add_column("protocol")
     for head in ("before", "chosen", *(["cross-validated"] if choice.held_out else [])):
         table.add_column(head, justify="right")

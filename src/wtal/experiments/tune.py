@@ -50,6 +50,10 @@ class Known:
         runs = tuple({name: run[name] for name in names} for run in self.runs)
         return replace(self, runs=runs, truth=replace(self.truth, videos=videos))
 
+    def as_one_run(self) -> "Known":
+        """Runs that know different videos, such as folds the ones they held out, as one that knows them all."""
+        return replace(self, runs=({name: maps for run in self.runs for name, maps in run.items()},))
+
     def found(self, settings: Settings) -> list[dict[str, Instances]]:
         """The instances of each run in seconds."""
         return [{name: self._one(name, maps, settings) for name, maps in run.items()} for run in self.runs]
