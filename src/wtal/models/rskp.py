@@ -47,7 +47,7 @@ class RSKP(Model):
     `spl_stages` are (first epoch, weight), epochs counted from 0. The mixes are shares of the original and the
     propagated branch: in the video scores, in the TCAM at test, in the TCAM that labels are made from, and in the
     pseudo-label loss (`spl_mix`: of the propagated and the memory's branch, when they teach the original one).
-    `precision` bfloat16 halves the time of a training step on processors that have it; at test all is float32.
+    `precision` bfloat16 takes a third off a training step on processors that have it; at test all is float32.
     """
 
     def __init__(
