@@ -52,7 +52,7 @@ def test_folds_choose_together_on_the_videos_that_they_held_out(
     assert "temperature" in yaml.safe_load((folder / "tuned.yaml").read_text())["test"]["proposer"]
 
 
-@pytest.mark.parametrize(("runs", "said"), [(("all",), "train --fold"), ((1, 1), "the same videos")])
+@pytest.mark.parametrize(("runs", "said"), [(("all",), "train --fold"), ((1, 1), "the same videos"), (("nothing",), "nothing")])
 def test_runs_that_have_no_such_videos_are_refused(
     store: Store, folder: Path, capsys: pytest.CaptureFixture[str], runs: tuple[object, ...], said: str
 ) -> None:

@@ -91,14 +91,16 @@ def tune(
 def _held_out(runs: Sequence[Path], store: "Store", split: str) -> list[tuple[str, ...]]:
     """The videos that each run was not trained on; no two runs may have held out the same one."""
     from wtal.errors import InputError
+    from wtal.localize import read_card
     from wtal.training.run import Run
 
     parts: list[tuple[str, ...]] = []
     for run in runs:
+        read_card(run)  # which says so if there is no run
         data = (Run(run).environment() or {}).get("data", {})
         part = data.get("held_out")
         if not part:
-            raise InputError(f"{run} has held out no video to choose on: train it with wtal train --fold 1/2")
+            raise InputError(f"{run} does not know of videos that it held out: train it with wtal train --fold 1/2")
         number, of = map(int, part.split("/"))
         fold = store.fold(number, of, split=split)
         if fold.fingerprint != data["fingerprint"]:
