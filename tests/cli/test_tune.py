@@ -52,7 +52,9 @@ def test_folds_choose_together_on_the_videos_that_they_held_out(
     assert "temperature" in yaml.safe_load((folder / "tuned.yaml").read_text())["test"]["proposer"]
 
 
-@pytest.mark.parametrize(("runs", "said"), [(("all",), "train --fold"), ((1, 1), "the same videos"), (("nothing",), "nothing")])
+@pytest.mark.parametrize(
+    ("runs", "said"), [(("all",), "train --fold"), ((1, 1), "the same videos"), (("nothing",), "no trained model")]
+)
 def test_runs_that_have_no_such_videos_are_refused(
     store: Store, folder: Path, capsys: pytest.CaptureFixture[str], runs: tuple[object, ...], said: str
 ) -> None:
