@@ -28,10 +28,10 @@ from wtal.data.store import Store
 from wtal.data.synthetic import World, synthetic_source
 from wtal.data.truth import read_with_findings
 from wtal.evaluate import classification_map, score
-from wtal.experiments.plan import Job, Variant, make_plan
-from wtal.experiments.sweep import carry_out
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
+from wtal.paper.plan import Job, Variant, make_plan
+from wtal.paper.sweep import carry_out
 from wtal.training import Recipe, read_recipe
 from wtal.training.fork import first_labels
 from wtal.training.loop import Status
@@ -73,14 +73,14 @@ def best_eighth(evidence: Float[np.ndarray, "t c"]) -> Float[np.ndarray, " c"]:
 
 def tags(store: Store) -> Bool[np.ndarray, "v c"]:
     """Which classes the test videos hold."""
-    return store.labels("test") > 0
+    return store.tags("test") > 0
 
 
 def scaled(recipe: Recipe, epochs: int, dims: int) -> Recipe:
     """The recipe with its epochs scaled to so many, and its learning rate to this width."""
     factor = epochs / recipe.epochs
     # in a short run several stages fall into one epoch: the last of them stays
-    stages = {e: replace(s, from_epoch=e) for s in recipe.labels.stages for e in [round(factor * s.from_epoch)]}
+    stages = {e: replace(s, from_epoch=e) for s in recipe.targets.stages for e in [round(factor * s.from_epoch)]}
     options = dict(recipe.model_options)
     options["warmup_epoch"] = round(factor * options["warmup_epoch"])
     # in a short run several of these begin with epoch 0 too, and the last counts
@@ -92,7 +92,7 @@ def scaled(recipe: Recipe, epochs: int, dims: int) -> Recipe:
         epochs=epochs,
         learning_rate=rates,
         model_options=options,
-        labels=replace(recipe.labels, stages=tuple(stages.values())),
+        targets=replace(recipe.targets, stages=tuple(stages.values())),
         test=replace(recipe.test, protocols=("activitynet13",)),
     )
 
@@ -111,7 +111,7 @@ def measure(job: Job, store: Store, memory: Mapping[tuple[str, int], float]) -> 
     scores = np.stack([localizer.map(n, store.features(n)).video_scores for n in store.names("test")])
     found = read_predictions(job.path / "predictions.json", store.classes)
     empty = sum(not len(instances) for instances in found.values())
-    predicted = {label for instances in found.values() for label in instances.labels.tolist()}
+    predicted = {label for instances in found.values() for label in instances.class_ids.tolist()}
     held = set(np.flatnonzero(tags(store).any(axis=0)).tolist())
     result = score(found, store.truth(), protocol="activitynet13", subset="test").average["0.5:0.95"]
     seconds = [line["seconds"] for line in metrics(job.path) if "event" not in line]

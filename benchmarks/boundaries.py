@@ -41,7 +41,7 @@ def crossings(maps: Iterable[VideoMap], truth: Annotations, clock: TimeBase) -> 
     places = []
     for shown in maps:
         true = truth.videos[shown.name].instances
-        for (start, end), label in zip(clock.to_positions(true.segments), true.labels, strict=True):
+        for (start, end), label in zip(clock.to_positions(true.segments), true.class_ids, strict=True):
             curve = shown.tcam[:, label]
             first, past = max(round(start), 0), min(round(end), len(curve))
             if past - first < 3 or curve[first:past].max() < SHOWN:
@@ -64,7 +64,7 @@ def _falls_below(side: Float[np.ndarray, " t"], level: float) -> float:
 def generated(seed: int, difficulty: Difficulty) -> tuple[list[VideoMap], Annotations]:
     """The test videos' maps by RSKP, trained by the demo's recipe without labels on the demo's data."""
     demo = read_recipe("demo")
-    rskp = replace(demo, labels=replace(demo.labels, stages=()))
+    rskp = replace(demo, targets=replace(demo.targets, stages=()))
     with tempfile.TemporaryDirectory() as folder:
         rng = np.random.default_rng(seed)
         convert(synthetic_source(random_annotations(rng), rng, difficulty=difficulty), Path(folder) / "store")

@@ -26,7 +26,7 @@ def generated(n_videos: int, seed: int = 0) -> tuple[dict[str, Instances], Annot
         n_truth = int(rng.integers(1, 9))
         starts = rng.uniform(0, 180, n_truth)
         truth = Instances(
-            np.column_stack([starts, starts + rng.gamma(2.0, 8.0, n_truth) + 0.5]), labels=rng.choice(own, n_truth)
+            np.column_stack([starts, starts + rng.gamma(2.0, 8.0, n_truth) + 0.5]), class_ids=rng.choice(own, n_truth)
         )
         copied = rng.integers(n_truth, size=PREDICTIONS_PER_VIDEO // 2)
         lengths = truth.lengths[copied]
@@ -34,7 +34,7 @@ def generated(n_videos: int, seed: int = 0) -> tuple[dict[str, Instances], Annot
         far_starts = rng.uniform(0, 200, PREDICTIONS_PER_VIDEO - len(copied))
         far = np.column_stack([far_starts, far_starts + rng.gamma(2.0, 8.0, len(far_starts)) + 0.5])
         segments = np.sort(np.concatenate([near, far]), axis=1) + np.array([0.0, 1e-3])
-        labels = np.concatenate([truth.labels[copied], rng.choice(own, len(far))])
+        labels = np.concatenate([truth.class_ids[copied], rng.choice(own, len(far))])
         labels = np.where(rng.random(len(labels)) < 0.1, rng.integers(N_CLASSES, size=len(labels)), labels)
         name = f"video {number:06d}"
         videos[name] = Video("validation", None, truth)
@@ -82,7 +82,7 @@ def _frame(instances: dict[str, Instances]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "video": names,
-            "label": joined.labels,
+            "label": joined.class_ids,
             "start": joined.starts,
             "end": joined.ends,
             "score": joined.scores,

@@ -62,7 +62,7 @@ def run(console: Console) -> None:
     plain = [straightforward(video) for video in videos]
     for mine, theirs in zip(ours, plain, strict=True):
         found = mine.instances
-        rows = list(zip(found.labels, found.starts, found.ends, found.scores, strict=True))
+        rows = list(zip(found.class_ids, found.starts, found.ends, found.scores, strict=True))
         np.testing.assert_allclose(_in_order(rows), _in_order(theirs), atol=1e-8)
 
     slow = seconds(lambda: [straightforward(video) for video in videos], repeats=2)

@@ -9,7 +9,7 @@ from benchmarks.real import activation_maps, seconds
 from wtal.instances import Instances
 from wtal.propose import RELEASED
 from wtal.pseudo.flanks import QUARTER
-from wtal.pseudo.linpro import label_video, label_videos
+from wtal.pseudo.linpro import make_all_targets, make_targets
 
 
 def straightforward(found: Instances, n_snippets: int) -> float:
@@ -30,9 +30,9 @@ def run(console: Console) -> None:
     jobs = []
     for video in videos:
         found = RELEASED(video.tcam, video.video_scores).instances
-        jobs += [(found.of_label(label), len(video.tcam)) for label in np.unique(found.labels)]
+        jobs += [(found.of_class(label), len(video.tcam)) for label in np.unique(found.class_ids)]
     n_classes = videos[0].tcam.shape[1]
-    ours = label_videos(jobs, n_classes)
+    ours = make_all_targets(jobs, n_classes)
     theirs = [straightforward(*job) for job in jobs]
     exact = ["elastic" not in labels.status.values() for labels in ours]
     sums = np.array([labels.values.sum() for labels in ours])
@@ -47,7 +47,7 @@ def run(console: Console) -> None:
         ("wtal, vertex", {"solution": "vertex"}),
         ("wtal, least norm", {}),
     ):
-        took = seconds(lambda options=options: label_videos(jobs, n_classes, **options))
+        took = seconds(lambda options=options: make_all_targets(jobs, n_classes, **options))
         table.add_row(name, f"{took:.3f}", f"{slow / took:.1f}×")
     console.print(table)
 
@@ -58,16 +58,16 @@ def run(console: Console) -> None:
     for n_snippets, n_instances in ((1_000, 20), (10_000, 20), (100_000, 20), (10_000, 200)):
         starts = np.sort(rng.uniform(0, 0.95 * n_snippets, n_instances))
         segments = np.column_stack([starts, starts + rng.uniform(0.01, 0.04, n_instances) * n_snippets])
-        found = Instances(segments, rng.uniform(0.1, 0.9, n_instances))
+        found = Instances(segments, rng.uniform(0.1, 0.9, n_instances), unit="snippets")
         slow = seconds(lambda f=found, n=n_snippets: straightforward(f, n), repeats=1)
-        fast = seconds(lambda f=found, n=n_snippets: label_video(f, n, 1))
+        fast = seconds(lambda f=found, n=n_snippets: make_targets(f, n, 1))
         growth.add_row(
             f"{n_snippets:,} snippets, {n_instances} instances",
             f"{1e3 * slow:.1f}",
             f"{1e3 * fast:.2f}",
             f"{slow / fast:.0f}×",
         )
-    one = seconds(lambda: label_videos(jobs[:10], n_classes))
-    ten = seconds(lambda: label_videos(jobs[:10] * 10, n_classes))
+    one = seconds(lambda: make_all_targets(jobs[:10], n_classes))
+    ten = seconds(lambda: make_all_targets(jobs[:10] * 10, n_classes))
     growth.add_row("videos × 10", "", f"{1e3 * one:.1f} → {1e3 * ten:.1f}", f"grows {ten / one:.1f}×")
     console.print(growth)

@@ -41,7 +41,7 @@ def run(console: Console) -> None:
         for heading in ("labels of", "instances", "programs", "the model's pass, s", "beyond it, s"):
             table.add_column(heading, justify="left" if heading == "labels of" else "right")
         for name in ("thumos14-gaufuse", "thumos14-gaufuse-paper", "thumos14-gaufuse-released"):
-            settings = read_recipe(name).labels
+            settings = read_recipe(name).targets
             rounds = []
             for _ in range(ROUNDS):
                 with _pass_timed() as spent:

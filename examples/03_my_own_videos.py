@@ -21,10 +21,10 @@ import numpy as np
 from wtal.annotations import Annotations, Video
 from wtal.cli import main as wtal
 from wtal.data import Store
+from wtal.figures.timeline import draw_timeline
 from wtal.formats import write_annotations
 from wtal.instances import Instances
 from wtal.localize import Localizer
-from wtal.report.timeline import draw_timeline
 from wtal.video.decode import Geometry, read_pictures
 
 RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "my-videos.yaml"
@@ -64,8 +64,8 @@ def storyboard(rng: np.random.Generator, clips: Sequence[Clip], labels: Sequence
     """Clips in random order: one or two of each label, and others that are not tagged."""
     chosen = []
     for label in labels:
-        of_label = [clip for clip in clips if clip.label == label]
-        chosen += [of_label[i] for i in rng.permutation(len(of_label))[: rng.integers(1, 3)]]
+        of_class = [clip for clip in clips if clip.label == label]
+        chosen += [of_class[i] for i in rng.permutation(len(of_class))[: rng.integers(1, 3)]]
     others = [clip for clip in clips if clip.label not in ACTIONS]
     chosen += [others[i] for i in rng.permutation(len(others))[:n_context]]
     return [chosen[i] for i in rng.permutation(len(chosen))]
@@ -106,7 +106,7 @@ def make_videos(clips: Sequence[Clip], out: Path, *, n_train: int, n_test: int, 
             board = storyboard(rng, mine, sorted({first, second}), n_context)
             found = join(out / "videos" / f"{name}.mp4", board)
             truth[name] = Video(split, None, found)
-            rows += [(f"{name}.mp4", ACTIONS[label], split) for label in sorted(set(found.labels.tolist()))]
+            rows += [(f"{name}.mp4", ACTIONS[label], split) for label in sorted(set(found.class_ids.tolist()))]
     write_annotations(out / "gt.json", Annotations(ACTIONS, truth))
     with (out / "tags.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("video", "label", "split"), *rows])
@@ -171,16 +171,16 @@ def draw(trained: Path, store: Store, name: str, path: Path) -> None:
     """The timeline of one held-out video: the model's curve, what it finds, and the truth behind both."""
     localizer, clock = Localizer.load(trained), store.timebase(name)
     truth = store.truth().videos[name].instances
-    label = int(truth.labels[0])
+    label = int(truth.class_ids[0])
     found = localizer.map(name, store.features(name))
-    instances = localizer.card.proposer(found.tcam, found.video_scores).instances.of_label(label)
-    mine = truth.of_label(label)
+    instances = localizer.card.proposer(found.tcam, found.video_scores).instances.of_class(label)
+    mine = truth.of_class(label)
     draw_timeline(
         path,
         title=f"{name}: {store.classes[label]}, learned from tags alone",
         curves={"activation": found.tcam[:, label]},
         segments={"found": instances},
-        truth=Instances(clock.to_positions(mine.segments), mine.scores, mine.labels),
+        truth=clock.instances_to_snippets(mine),
     )
 
 

@@ -10,11 +10,10 @@ from jaxtyping import install_import_hook
 
 sys.path.insert(0, str(Path(__file__).parent))  # for checker.py and strategies.py, whatever the import mode
 
-# numba cannot compile a function that a type checker has wrapped, so wtal.compiled is left out
 _CHECKED = sorted(
     f"wtal.{path.stem}"
     for path in (Path(__file__).parents[1] / "src" / "wtal").iterdir()
-    if path.stem not in {"compiled", "__init__", "__pycache__", "py"}
+    if path.stem not in {"__init__", "__pycache__", "py"}
 )
 install_import_hook(_CHECKED, "checker.check")
 

@@ -17,7 +17,7 @@ model_options: {warmup_epoch: 1, dropout: 0.3, hidden: 24}
 epochs: 5
 batch_videos: 3
 learning_rate: [[3, 1e-2], [5, 5e-3]]
-labels:
+targets:
   stages:
   - {from_epoch: 2, source: raw, delay: 1}
   - {from_epoch: 4}

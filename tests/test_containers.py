@@ -35,12 +35,12 @@ def test_sorting_does_not_depend_on_the_order_they_came_in(found, random):
     one, two = found.sorted(), found[order].sorted()
     np.testing.assert_array_equal(one.segments, two.segments)
     np.testing.assert_array_equal(one.scores, two.scores)
-    np.testing.assert_array_equal(one.labels, two.labels)
+    np.testing.assert_array_equal(one.class_ids, two.class_ids)
 
 
 def test_empty_sets_are_sets():
     for nothing in (Instances.empty(), Instances([]), Instances.concat([]), Instances([[0.0, 1.0]])[[]]):
-        assert len(nothing.sorted()) == len(nothing.of_label(0)) == len(nothing.lengths) == 0
+        assert len(nothing.sorted()) == len(nothing.of_class(0)) == len(nothing.lengths) == 0
 
 
 @given(st.floats(1, 60), st.floats(1, 64), st.floats(-2, 2), st.floats(0, 1000))
@@ -51,11 +51,11 @@ def test_seconds_and_positions_are_inverse(fps, stride, offset, position):
 
 
 def test_instances_are_cut_to_the_video_and_dropped_outside_it():
-    found = Instances([[0.0, 2.0], [8.0, 12.0], [30.0, 31.0]], [0.1, 0.2, 0.3], [0, 1, 2])
+    found = Instances([[0.0, 2.0], [8.0, 12.0], [30.0, 31.0]], [0.1, 0.2, 0.3], [0, 1, 2], unit="snippets")
     base = TimeBase(offset_snippets=-0.5)
     seconds = base.instances_to_seconds(found, duration_s=6.4)
     assert seconds.segments.tolist() == [pytest.approx([0.0, 0.96]), pytest.approx([4.8, 6.4])]
-    assert seconds.labels.tolist() == [0, 1]
+    assert seconds.class_ids.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("options", [{"fps": 0.0}, {"stride_frames": -1.0}, {"offset_snippets": np.nan}])

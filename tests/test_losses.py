@@ -5,7 +5,7 @@ from wtal.errors import InputError
 from wtal.losses import (
     attention_contrast,
     normalised_cross_entropy,
-    pseudo_label_loss,
+    signed_cross_entropy,
     soft_cross_entropy,
     video_means,
 )
@@ -47,15 +47,15 @@ def test_soft_cross_entropy_is_least_where_student_and_teacher_agree_and_never_t
 
 def test_videos_are_independent_and_long_ones_weigh_no_more() -> None:
     logits, target = random(7, 4), random(7, 4, seed=1)
-    packed = pseudo_label_loss(logits, target, [5, 2])
-    alone = [pseudo_label_loss(logits[:5], target[:5], [5]), pseudo_label_loss(logits[5:], target[5:], [2])]
+    packed = signed_cross_entropy(logits, target, [5, 2])
+    alone = [signed_cross_entropy(logits[:5], target[:5], [5]), signed_cross_entropy(logits[5:], target[5:], [2])]
     torch.testing.assert_close(packed, torch.cat(alone))
     torch.testing.assert_close(video_means(random(3).repeat(4), [6, 6]), random(3).mean().repeat(2))
 
 
 def test_pseudo_label_loss_raises_positive_and_lowers_negative_classes() -> None:
     logits = torch.zeros(1, 3, requires_grad=True)
-    pseudo_label_loss(logits, torch.tensor([[0.4, -0.4, 0.0]]), [1]).sum().backward()
+    signed_cross_entropy(logits, torch.tensor([[0.4, -0.4, 0.0]]), [1]).sum().backward()
     assert logits.grad is not None
     assert logits.grad[0].tolist() == pytest.approx([-0.4, 0.4, 0.0])
 
@@ -63,6 +63,8 @@ def test_pseudo_label_loss_raises_positive_and_lowers_negative_classes() -> None
 def test_a_target_without_background_says_nothing_of_it() -> None:
     logits, target = random(4, 3), random(4, 2, seed=1)
     with_background = torch.cat([target, torch.zeros(4, 1, dtype=torch.float64)], dim=1)
-    torch.testing.assert_close(pseudo_label_loss(logits, target, [4]), pseudo_label_loss(logits, with_background, [4]))
+    torch.testing.assert_close(
+        signed_cross_entropy(logits, target, [4]), signed_cross_entropy(logits, with_background, [4])
+    )
     with pytest.raises(InputError, match="3 columns, or 2 without background, got 1"):
-        pseudo_label_loss(logits, target[:, :1], [4])
+        signed_cross_entropy(logits, target[:, :1], [4])

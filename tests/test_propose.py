@@ -24,7 +24,7 @@ def real_videos(golden):
 def rows(found, classes):
     return sorted(
         (classes[c], *segment, score)
-        for c, segment, score in zip(found.labels, found.segments, found.scores, strict=True)
+        for c, segment, score in zip(found.class_ids, found.segments, found.scores, strict=True)
     )
 
 
@@ -69,8 +69,8 @@ def test_every_preset_and_way_of_combining_works_on_any_curve(tcam):
 
 def test_tags_override_scores():
     tcam = np.tile(np.array([0.0, 0.9, 0.9, 0.0])[:, None], 3)
-    assert PAPER(tcam, np.array([0.9, 0.0, 0.0])).instances.labels.tolist() == [0]
-    assert PAPER(tcam, np.array([0.9, 0.0, 0.0]), classes=[2]).instances.labels.tolist() == [2]
+    assert PAPER(tcam, np.array([0.9, 0.0, 0.0])).instances.class_ids.tolist() == [0]
+    assert PAPER(tcam, np.array([0.9, 0.0, 0.0]), classes=[2]).instances.class_ids.tolist() == [2]
 
 
 def test_the_best_class_is_kept_only_when_asked():

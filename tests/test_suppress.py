@@ -14,8 +14,8 @@ from wtal.suppress import nms, soft_nms
 def test_what_nms_keeps_does_not_overlap_and_what_it_drops_does(found, overlap, threshold):
     kept = nms(found, threshold=threshold, overlap=overlap)
     measure = iou if overlap == "iou" else own_length
-    for label in np.unique(found.labels):
-        mine, all_of_label = kept.of_label(label), found.of_label(label)
+    for label in np.unique(found.class_ids):
+        mine, all_of_label = kept.of_class(label), found.of_class(label)
         assert mine.scores.max() == all_of_label.scores.max()
         shared = measure(mine.segments, mine.segments)
         # each kept one was free of every better one
@@ -24,7 +24,7 @@ def test_what_nms_keeps_does_not_overlap_and_what_it_drops_does(found, overlap, 
 
 
 def soft_nms_by_hand(found, decay, threshold, sigma):
-    left = [[*s, q, c] for s, q, c in zip(found.segments, found.scores, found.labels, strict=True)]
+    left = [[*s, q, c] for s, q, c in zip(found.segments, found.scores, found.class_ids, strict=True)]
     out = []
     while left:
         left.sort(key=lambda r: (-r[2], r[0], r[1]))

@@ -121,15 +121,17 @@ class Localizer:
         """The activation map and class scores of one video, without background; of several streams their mean."""
         return self._map(name, self._output(name, features), len(features))
 
-    def maps(self, name: str, features: Shaped[np.ndarray, "..."], *, for_labels: bool = False) -> tuple[VideoMap, ...]:
+    def maps(
+        self, name: str, features: Shaped[np.ndarray, "..."], *, for_targets: bool = False
+    ) -> tuple[VideoMap, ...]:
         """What each stream of the model says of one video: what its instances are cut from at test, or what its
         pseudo labels are made from."""
         outputs = self._output(name, features).maps
-        return tuple(self._map(name, one, len(features), for_labels) for one in outputs)
+        return tuple(self._map(name, one, len(features), for_targets) for one in outputs)
 
-    def _map(self, name: str, output: "Output", t: int, for_labels: bool = False) -> VideoMap:
+    def _map(self, name: str, output: "Output", t: int, for_targets: bool = False) -> VideoMap:
         k = len(self.classes)
-        chosen = output.label_tcam if for_labels and output.label_tcam is not None else output.tcam
+        chosen = output.target_tcam if for_targets and output.target_tcam is not None else output.tcam
         tcam, scores = chosen.double().cpu().numpy(), output.video_scores.double().cpu().numpy()
         attention = output.attention.double().cpu().numpy()[:, None]
         return VideoMap(name, stretched(tcam[:, :k], t), scores[0, :k], stretched(attention, t)[:, 0], output.weight)

@@ -64,7 +64,7 @@ def soft_cross_entropy(
     return video_means(-(target * log_softmax(logits / temperature, dim=1)).sum(dim=1), lengths)
 
 
-def pseudo_label_loss(
+def signed_cross_entropy(
     logits: Float[Tensor, "n c"], target: Float[Tensor, "n k"], lengths: Sequence[int]
 ) -> Float[Tensor, " b"]:
     """Cross-entropy of softmax(logits) with a signed target (Eq. 9), summed over classes, mean over snippets.
@@ -72,8 +72,8 @@ def pseudo_label_loss(
     A target may leave out the last column of the logits, the background: then it says nothing of it. Negative
     entries push their class down without a bound; weight, learning rate or a clip of the target have to hold them.
 
-    >>> up = pseudo_label_loss(torch.zeros(1, 2), torch.tensor([[0.5]]), [1])
-    >>> down = pseudo_label_loss(torch.zeros(1, 2), torch.tensor([[-0.5, 0.0]]), [1])
+    >>> up = signed_cross_entropy(torch.zeros(1, 2), torch.tensor([[0.5]]), [1])
+    >>> down = signed_cross_entropy(torch.zeros(1, 2), torch.tensor([[-0.5, 0.0]]), [1])
     >>> bool(up == -down)
     True
     """

@@ -3,10 +3,9 @@
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from wtal.errors import InputError
-from wtal.instances import Instances
+from wtal.compiled import compiled
 
 Overlap = Literal["iou", "own_length"]
 
@@ -42,29 +41,25 @@ def intersection(
     return np.maximum(high - low + pad, 0.0)
 
 
-def greedy_groups(
-    instances: Instances, *, threshold: float, overlap: Overlap = "iou", pad: float = 0.0
-) -> tuple[Int[np.ndarray, " g"], Int[np.ndarray, " n"]]:
-    """The best instance of each group, and the group of each instance; never across classes.
+@compiled
+def shared_and_whole(
+    start_a: float, end_a: float, start_b: float, end_b: float, own_length: bool = False, pad: float = 0.0
+) -> tuple[float, float]:
+    """Shared length of segments a and b, and what it is divided by: their union, or the own length of a.
 
-    The best instance not yet taken takes every other of its class whose overlap with it exceeds `threshold`,
-    until none is left (Eq. 1 of the paper; also the groups of NMS). Equal scores go by start, then end.
-
-    >>> near = Instances([[0.0, 4.0], [0.0, 5.0], [8.0, 9.0]], scores=[0.5, 0.9, 0.1])
-    >>> anchors, group = greedy_groups(near, threshold=0.5)
-    >>> anchors.tolist(), group.tolist()
-    ([1, 2], [0, 0, 1])
+    Both are numbers of one pair, for the compiled loops.
     """
-    from wtal.compiled.groups import greedy_groups as compiled_groups
+    shared = min(end_a, end_b) - max(start_a, start_b) + pad
+    if shared < 0.0:
+        shared = 0.0
+    whole = end_a - start_a + pad
+    if not own_length:
+        whole += end_b - start_b + pad - shared
+    return shared, whole
 
-    if not threshold >= 0:
-        raise InputError(f"the overlap threshold must be 0 or more, got {threshold}")
-    return compiled_groups(
-        instances.starts,
-        instances.ends,
-        instances.scores,
-        instances.labels,
-        float(threshold),
-        overlap == "own_length",
-        float(pad),
-    )
+
+@compiled
+def tiou(start_a: float, end_a: float, start_b: float, end_b: float) -> float:
+    """Intersection over union of one pair; 0 where both are empty, as segments of whole snippets can be."""
+    shared, whole = shared_and_whole(start_a, end_a, start_b, end_b)
+    return shared / whole if shared > 0.0 else 0.0

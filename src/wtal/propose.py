@@ -41,7 +41,7 @@ class Proposer:
 
     >>> tcam = np.array([[0.0, 0.1], [0.02, 0.1], [0.6, 0.1], [0.7, 0.1], [0.01, 0.1], [0.0, 0.1]])
     >>> found = Proposer()(tcam, np.array([0.9, 0.05]))
-    >>> found.instances.segments.round(2).tolist(), found.instances.labels.tolist()
+    >>> found.instances.segments.round(2).tolist(), found.instances.class_ids.tolist()
     ([[2.0, 4.0]], [0])
     """
 

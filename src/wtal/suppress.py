@@ -4,9 +4,11 @@ from typing import Literal
 
 import numpy as np
 
+from wtal.compiled import Floats, Integers, compiled
 from wtal.errors import InputError
 from wtal.instances import Instances
-from wtal.overlap import Overlap, greedy_groups
+from wtal.overlap import Overlap, tiou
+from wtal.pseudo.fusion import greedy_groups
 
 Decay = Literal["linear", "gaussian"]
 
@@ -39,21 +41,59 @@ def soft_nms(
     >>> soft_nms(near, decay="linear").scores.round(3).tolist()
     [0.9, 0.1]
     """
-    from wtal.compiled.suppression import soft_nms_scores
-
     if decay not in {"linear", "gaussian"}:
         raise InputError(f"decay must be linear or gaussian, got {decay!r}")
     if not sigma > 0:
         raise InputError(f"sigma must be above 0, got {sigma}")
-    order = np.lexsort((instances.ends, instances.starts, -instances.scores, instances.labels))
-    scores = soft_nms_scores(
+    order = np.lexsort((instances.ends, instances.starts, -instances.scores, instances.class_ids))
+    scores = _soft_nms_scores(
         instances.starts[order],
         instances.ends[order],
-        instances.labels[order],
+        instances.class_ids[order],
         instances.scores[order],
         decay == "gaussian",
         float(threshold),
         float(sigma),
     )
     kept = scores >= min_score
-    return Instances(instances.segments[order][kept], scores[kept], instances.labels[order][kept]).sorted()
+    return instances[order].scored(scores)[kept].sorted()
+
+
+@compiled
+def _soft_nms_scores(
+    starts: Floats,
+    ends: Floats,
+    class_ids: Integers,
+    scores: Floats,
+    gaussian: bool,
+    threshold: float,
+    sigma: float,
+) -> Floats:
+    """Scores after soft-NMS: the best instance left is final and makes the others of its class decay.
+
+    Instances come sorted by class, then best first, which settles ties.
+    """
+    n = len(starts)
+    scores = scores.copy()
+    final = np.zeros(n, np.bool_)
+    first = 0
+    while first < n:
+        last = first
+        while last < n and class_ids[last] == class_ids[first]:
+            last += 1
+        for _ in range(first, last):
+            best = -1
+            for i in range(first, last):
+                if not final[i] and (best < 0 or scores[i] > scores[best]):
+                    best = i
+            final[best] = True
+            for i in range(first, last):
+                if final[i]:
+                    continue
+                iou = tiou(starts[best], ends[best], starts[i], ends[i])
+                if gaussian:
+                    scores[i] *= np.exp(-iou * iou / sigma)
+                elif iou > threshold:
+                    scores[i] *= 1.0 - iou
+        first = last
+    return scores

@@ -55,9 +55,21 @@ class TimeBase:
     def instances_to_seconds(self, instances: Instances, *, duration_s: float = np.inf) -> Instances:
         """Instances of the snippet grid in seconds, cut to the video; what lies wholly outside it is dropped.
 
-        >>> TimeBase(offset_snippets=-0.5).instances_to_seconds(Instances([[0.0, 2.0]])).segments.tolist()
+        >>> found = Instances([[0.0, 2.0]], unit="snippets")
+        >>> TimeBase(offset_snippets=-0.5).instances_to_seconds(found).segments.tolist()
         [[0.0, 0.96]]
         """
+        instances.wanted_in("snippets", "seconds on the clock")
         segments = np.clip(self.to_seconds(instances.segments), 0.0, duration_s)
         kept = segments[:, 0] < segments[:, 1]
-        return Instances(segments[kept], instances.scores[kept], instances.labels[kept])
+        return Instances(segments[kept], instances.scores[kept], instances.class_ids[kept])
+
+    def instances_to_snippets(self, instances: Instances) -> Instances:
+        """Instances in seconds on the snippet grid, in fractions of snippets.
+
+        >>> TimeBase().instances_to_snippets(Instances([[0.0, 1.28]])).segments.tolist()
+        [[0.0, 2.0]]
+        """
+        instances.wanted_in("seconds", "positions on the snippet grid")
+        positions = self.to_positions(instances.segments)
+        return Instances(positions, instances.scores, instances.class_ids, unit="snippets")

@@ -59,9 +59,9 @@ def test_the_demo_goes_on_after_ctrl_c_and_opens_the_way(
     assert scored == pytest.approx(kept, abs=0.01)
 
     trained = (output / "gaufuse" / "model" / "model.json").stat().st_mtime_ns
-    labels = sorted(path.name for path in (output / "gaufuse" / "labels").iterdir())
+    labels = sorted(path.name for path in (output / "gaufuse" / "targets").iterdir())
     assert labels == ["epoch-0020.npz", "epoch-0025.npz", "epoch-0030.npz"]
-    assert not (output / "rskp" / "labels").exists()
+    assert not (output / "rskp" / "targets").exists()
     assert trained > (output / "rskp" / "model" / "model.json").stat().st_mtime_ns
 
 

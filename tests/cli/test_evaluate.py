@@ -12,9 +12,9 @@ from wtal.instances import Instances
 @pytest.fixture
 def files(tmp_path):
     classes = ("Jump", "Run")
-    truth = Instances([[3.0, 8.0], [20.0, 60.0]], labels=[0, 1])
+    truth = Instances([[3.0, 8.0], [20.0, 60.0]], class_ids=[0, 1])
     write_annotations(tmp_path / "gt.json", Annotations(classes, {"a": Video("test", 90.0, truth)}))
-    found = Instances([[3.0, 8.0], [70.0, 80.0]], scores=[0.9, 0.4], labels=[0, 1])
+    found = Instances([[3.0, 8.0], [70.0, 80.0]], scores=[0.9, 0.4], class_ids=[0, 1])
     write_predictions(tmp_path / "pred.json", {"a": found}, classes)
     write_predictions(tmp_path / "pred.csv", {"a": found}, classes)
     (tmp_path / "unsure.txt").write_text("a  69.0 75.0\n")

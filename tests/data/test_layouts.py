@@ -32,11 +32,11 @@ def test_cola_tree_becomes_a_store(cola: Path, tmp_path: Path) -> None:
     assert guess_layout(cola) == "cola"
     assert store.classes == ("Jump", "Run")
     assert (store.names("train"), store.names("test")) == (("a", "b"), ("c",))
-    assert store.labels().tolist() == [[0, 1], [1, 1], [1, 0]]
+    assert store.tags().tolist() == [[0, 1], [1, 1], [1, 0]]
     rgb = np.load(cola / "features" / "train" / "rgb" / "b.npy")
     np.testing.assert_array_equal(store.features("b", "rgb"), rgb)
     assert store.features("b").shape == (11, 16)
-    assert store.truth().videos["b"].instances.labels.tolist() == [0, 1]
+    assert store.truth().videos["b"].instances.class_ids.tolist() == [0, 1]
     assert "segment" not in (store.path / "index.json").read_text()
 
 
@@ -113,7 +113,7 @@ def test_real_thumos14_videos_convert(thumos14: Path, tmp_path: Path) -> None:
     assert store.dimensions == 2048
     truth = store.truth()
     for name in names:
-        tagged = {store.classes[i] for i in truth.videos[name].instances.labels}
+        tagged = {store.classes[i] for i in truth.videos[name].instances.class_ids}
         assert tagged == set(store.records[name].tags)
         assert truth.videos[name].instances.ends.max() < store.duration_s(name) * 1.05
 
@@ -153,12 +153,12 @@ def test_wtalc_arrays_become_a_store(wtalc: Path, tmp_path: Path) -> None:
     store = _store(wtalc, "wtalc", tmp_path / "s")
     assert store.classes == ("Run", "Jump")  # in the order of classlist.npy
     assert store.names("train") == ("a", "b")  # THUMOS14 trains on what it calls validation
-    assert store.labels().tolist() == [[1, 0], [1, 1], [0, 1]]
+    assert store.tags().tolist() == [[1, 0], [1, 1], [0, 1]]
     assert {stream: at.stop - at.start for stream, at in store.streams.items()} == {"rgb": 3, "flow": 3}
     assert store.timebase("a") == TimeBase(fps=25.0)  # whatever extracted_fps.npy says
     truth = store.truth()
     assert truth.videos["b"].instances.segments.tolist() == [[0.0, 1.0], [1.0, 2.0]]  # the empty one is left out
-    assert truth.videos["b"].instances.labels.tolist() == [1, 0]
+    assert truth.videos["b"].instances.class_ids.tolist() == [1, 0]
 
 
 def test_wtalc_pickle_that_imports_something_is_refused(wtalc: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_folder_and_a_csv_are_enough(folder: Make, tmp_path: Path) -> None:
     store = _store(root, "folder", tmp_path / "s")
     assert store.records["a"].tags == ("Jump", "Run")
     assert store.names("test") == ("c",)
-    assert store.labels("test").sum() == 0
+    assert store.tags("test").sum() == 0
     assert list(store.streams) == ["features"]
     assert not (store.path / "gt.json").exists()
 

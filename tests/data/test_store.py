@@ -61,8 +61,8 @@ def test_index_keeps_what_is_known_about_each_video(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "s")
     assert store.names() == ("a", "b")
     assert store.names("test") == ("b",)
-    assert store.labels().tolist() == [[1, 1], [0, 0]]
-    assert store.labels("train").dtype == np.float32
+    assert store.tags().tolist() == [[1, 1], [0, 0]]
+    assert store.tags("train").dtype == np.float32
     assert store.timebase("a") == TimeBase()
     assert store.timebase("b") == own
     assert store.duration_s("a") == 3.5
@@ -87,7 +87,7 @@ def test_a_misspelt_tag_in_an_edited_index_is_named(tmp_path: Path) -> None:
     index = _store(tmp_path / "s", [3]).path / "index.json"
     index.write_text(index.read_text().replace('"tags": ["Run"]', '"tags": ["Rum"]'))
     with pytest.raises(InputError, match=r"tag 'Rum' of v0 is not in the class list \(did you mean Run\?\)"):
-        Store.open(tmp_path / "s").labels()
+        Store.open(tmp_path / "s").tags()
 
 
 def test_fingerprint_tells_data_sets_apart_but_not_places(tmp_path: Path) -> None:

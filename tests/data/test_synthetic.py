@@ -46,10 +46,10 @@ def test_made_up_annotations_make_sense(
         if len(video.instances):
             assert video.instances.starts.min() >= 0
             assert video.instances.ends.max() <= video.duration_s + 0.02  # times are rounded
-            assert video.instances.labels.max() < n_classes
+            assert video.instances.class_ids.max() < n_classes
     if background == 0:
         train = made.of_subset("train").videos.values()
-        assert {int(label) for video in train for label in video.instances.labels} == set(range(n_classes))
+        assert {int(label) for video in train for label in video.instances.class_ids} == set(range(n_classes))
 
 
 def test_overlapping_instances_and_background_only_videos_are_made() -> None:

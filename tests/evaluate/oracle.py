@@ -54,6 +54,6 @@ def rows(instances_by_video):
         (video, label, tuple(segment), score)
         for video, found in instances_by_video.items()
         for segment, score, label in zip(
-            found.segments.tolist(), found.scores.tolist(), found.labels.tolist(), strict=True
+            found.segments.tolist(), found.scores.tolist(), found.class_ids.tolist(), strict=True
         )
     ]

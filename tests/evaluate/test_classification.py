@@ -31,11 +31,11 @@ def test_instances_speak_for_their_video():
     known = Annotations(
         ("Jump", "Run"),
         {
-            "a": Video("test", None, Instances([[0.0, 4.0]], labels=[0])),
-            "b": Video("test", None, Instances([[0.0, 4.0]], labels=[1])),
+            "a": Video("test", None, Instances([[0.0, 4.0]], class_ids=[0])),
+            "b": Video("test", None, Instances([[0.0, 4.0]], class_ids=[1])),
         },
     )
-    found = {"a": Instances([[50.0, 60.0], [0.0, 1.0]], scores=[0.2, 0.4], labels=[0, 1])}
+    found = {"a": Instances([[50.0, 60.0], [0.0, 1.0]], scores=[0.2, 0.4], class_ids=[0, 1])}
     scores, labels = video_level(prepare(found, known))
     assert scores.tolist() == [[0.2, 0.4], [-1.0, -1.0]]
     assert classification_map(scores, labels) == 75.0

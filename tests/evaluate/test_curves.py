@@ -26,8 +26,8 @@ def random_case(seed: int, n_videos: int = 4):
 def test_the_area_under_the_curve_is_the_average_precision(seed: int) -> None:
     case = random_case(seed)
     score = mean_average_precision(case)
-    for row, label in enumerate(case.labels):
-        n = int((case.truth.labels == label).sum())
+    for row, label in enumerate(case.class_ids):
+        n = int((case.truth.class_ids == label).sum())
         steps = np.arange(1, n + 1) / n
         area = precision_recall(case, tiou=0.3, recall=steps)[row].mean()
         assert area == pytest.approx(score.ap[row, score.tiou.index(0.3)])

@@ -55,7 +55,7 @@ def test_truth_scored_against_itself_is_100(truth):
 def test_truth_on_whole_snippets_is_100_in_the_wtalc_form_too(bounds):
     starts, lengths, labels = np.array(bounds).T
     segments = np.column_stack([starts, starts + lengths]) * 16 / 25
-    truth = {"a": Instances(segments, labels=labels)}
+    truth = {"a": Instances(segments, class_ids=labels)}
     measured = score(truth, annotated(truth), protocol="thumos14-wtalc")
     np.testing.assert_allclose(measured.map, 100.0)
 
@@ -83,17 +83,17 @@ def test_no_prediction_at_all_scores_zero():
 
 
 def test_a_class_without_predictions_counts_zero_for_itself_only():
-    truth = {"a": Instances([[1.0, 2.0], [4.0, 9.0]], labels=[0, 2])}
+    truth = {"a": Instances([[1.0, 2.0], [4.0, 9.0]], class_ids=[0, 2])}
     for protocol in ("thumos14", "thumos14-wtalc"):
-        measured = score({"a": Instances([[4.0, 9.0]], labels=[2])}, annotated(truth), protocol=protocol)
+        measured = score({"a": Instances([[4.0, 9.0]], class_ids=[2])}, annotated(truth), protocol=protocol)
         assert measured.classes == ("Dive", "Run")
         assert measured.ap[0].tolist() == [0.0] * 7
         assert measured.ap[1, 0] == 100.0
 
 
 def test_classes_without_truth_are_left_out_of_the_mean():
-    truth = {"a": Instances([[1.0, 2.0]], labels=[0])}
-    found = {"a": Instances([[1.0, 2.0], [5.0, 6.0]], scores=[0.5, 0.9], labels=[0, 1])}
+    truth = {"a": Instances([[1.0, 2.0]], class_ids=[0])}
+    found = {"a": Instances([[1.0, 2.0], [5.0, 6.0]], scores=[0.5, 0.9], class_ids=[0, 1])}
     measured = score(found, annotated(truth))
     assert measured.classes == ("Dive",)
     assert measured.n_predictions == 1
@@ -155,7 +155,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 def test_class_numbers_out_of_range_are_an_error():
     with pytest.raises(InputError, match="class number 7, but the annotations have 3 classes"):
-        score({"a": Instances([[1.0, 2.0]], labels=[7])}, annotated({"a": Instances([[1.0, 2.0]])}))
+        score({"a": Instances([[1.0, 2.0]], class_ids=[7])}, annotated({"a": Instances([[1.0, 2.0]])}))
 
 
 def test_videos_without_any_truth_are_an_error():

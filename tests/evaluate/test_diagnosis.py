@@ -18,12 +18,12 @@ def case_of(truth, found, protocol="thumos14"):
 
 
 def test_each_kind_of_error_is_told_apart():
-    truth = {"a": Instances([[0.0, 10.0], [20.0, 30.0], [90.0, 95.0]], labels=[0, 1, 0])}
+    truth = {"a": Instances([[0.0, 10.0], [20.0, 30.0], [90.0, 95.0]], class_ids=[0, 1, 0])}
     found = {
         "a": Instances(
             [[0, 10], [0, 9], [20, 30], [0, 3], [20, 23], [50, 60], [0, 0.5]],
             scores=[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3],
-            labels=[0, 0, 0, 0, 0, 0, 0],
+            class_ids=[0, 0, 0, 0, 0, 0, 0],
         )
     }
     why = diagnose(case_of(truth, found))

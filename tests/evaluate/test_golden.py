@@ -8,7 +8,7 @@ import pytest
 from wtal.errors import DataWarning
 from wtal.evaluate import average_recall, prepare, read_ambiguous, score
 from wtal.formats import read_annotations, read_predictions
-from wtal.instances import Instances
+from wtal.timebase import TimeBase
 
 FORMS = {"anet": "thumos14", "wtalc": "thumos14-wtalc"}
 
@@ -25,16 +25,16 @@ FORMS = {"anet": "thumos14", "wtalc": "thumos14-wtalc"}
 def test_thumos14_in_both_forms(golden, thumos14, form, name, file, with_list):
     reference = json.loads((golden / "thumos14_scores_a.json").read_text())[name]
     truth = read_annotations(thumos14 / "gt.json")
-    found = read_predictions(golden / file, truth.classes)
+    found = read_predictions(golden / file, truth.classes, unit="snippets")
     unsure = read_ambiguous(thumos14 / "Ambiguous_test.txt") if with_list else None
-    measured = score(found, truth, protocol=FORMS[form], ambiguous=unsure, unit="snippets")
+    measured = score(found, truth, protocol=FORMS[form], ambiguous=unsure)
     assert measured.n_videos == 99
     assert measured.n_ambiguous == (85 if with_list else None)
     np.testing.assert_allclose(measured.map, reference[form], atol=0.06)
     assert measured.average["0.1:0.7"] == pytest.approx(reference[f"{form}_avg"], abs=0.01)
 
     # in seconds the W-TALC form loses the last bit of fused ends, on which its int() depends
-    in_seconds = {video: Instances(each.segments * 16 / 25, each.scores, each.labels) for video, each in found.items()}
+    in_seconds = {video: TimeBase().instances_to_seconds(each) for video, each in found.items()}
     measured = score(in_seconds, truth, protocol=FORMS[form], ambiguous=unsure)
     np.testing.assert_allclose(measured.map, reference[form], atol=0.1)
     assert measured.average["0.1:0.7"] == pytest.approx(reference[f"{form}_avg"], abs=0.04)

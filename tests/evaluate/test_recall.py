@@ -33,8 +33,8 @@ def test_average_recall_is_that_of_looking_at_each_pair(truth, found, count):
 
 
 def test_labels_do_not_matter():
-    known = Annotations(CLASSES, {"a": Video("test", None, Instances([[0.0, 4.0], [9.0, 10.0]], labels=[0, 1]))})
-    case = prepare({"a": Instances([[0.0, 4.0]], labels=[1])}, known)
+    known = Annotations(CLASSES, {"a": Video("test", None, Instances([[0.0, 4.0], [9.0, 10.0]], class_ids=[0, 1]))})
+    case = prepare({"a": Instances([[0.0, 4.0]], class_ids=[1])}, known)
     assert average_recall(case, counts=(1, 100)).tolist() == [0.5, 0.5]
 
 

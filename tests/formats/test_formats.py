@@ -24,7 +24,7 @@ def same(a, b):
     a, b = a.sorted(), b.sorted()
     np.testing.assert_array_equal(a.segments, b.segments)
     np.testing.assert_array_equal(a.scores, b.scores)
-    np.testing.assert_array_equal(a.labels, b.labels)
+    np.testing.assert_array_equal(a.class_ids, b.class_ids)
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv"])
@@ -39,7 +39,7 @@ def test_predictions_come_back_as_they_went(tmp_path_factory, suffix, found):
 
 
 def test_the_order_of_instances_does_not_show_in_the_file(tmp_path):
-    found = Instances([[1.0, 2.0], [1.0, 3.0], [0.0, 1.0]], scores=[0.5, 0.5, 0.9], labels=[0, 1, 2])
+    found = Instances([[1.0, 2.0], [1.0, 3.0], [0.0, 1.0]], scores=[0.5, 0.5, 0.9], class_ids=[0, 1, 2])
     for suffix in ("json", "csv"):
         write_predictions(tmp_path / f"a.{suffix}", {"v": found, "u": found}, CLASSES)
         write_predictions(tmp_path / f"b.{suffix}", {"u": found[::-1], "v": found[[1, 2, 0]]}, CLASSES)
@@ -50,8 +50,8 @@ def test_annotations_come_back_as_they_went(tmp_path):
     truth = Annotations(
         CLASSES,
         {
-            "b": Video("test", 12.5, Instances([[3.0, 4.0], [1.0, 2.0]], labels=[0, 2])),
-            "a": Video("train", None, Instances([[0.1, 0.2]], labels=[1])),
+            "b": Video("test", 12.5, Instances([[3.0, 4.0], [1.0, 2.0]], class_ids=[0, 2])),
+            "a": Video("train", None, Instances([[0.1, 0.2]], class_ids=[1])),
             "c": Video("test", 3.0, Instances.empty()),
         },
     )
@@ -204,7 +204,7 @@ def test_files_that_are_not_there_or_not_text(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("found", "classes", "message"),
     [
-        ({"v7": Instances([[1.0, 2.0]], labels=[3])}, CLASSES, "video v7 .* class number 3, but .* 3 classes"),
+        ({"v7": Instances([[1.0, 2.0]], class_ids=[3])}, CLASSES, "video v7 .* class number 3, but .* 3 classes"),
         ({"": Instances([[1.0, 2.0]])}, CLASSES, "a video needs a name"),
         ({"a": Instances([[1.0, 2.0]])}, ("Run", "Run"), "must differ"),
     ],

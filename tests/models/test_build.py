@@ -25,7 +25,7 @@ class Mean(Model):
         return Output(logits.sigmoid(), torch.ones(len(logits)), scores, (Supervised(logits),), inner=video)
 
     def losses(self, output, batch, epoch):
-        return {"video": normalised_cross_entropy(output.inner, batch.labels).sum()}
+        return {"video": normalised_cross_entropy(output.inner, batch.tags).sum()}
 """
 
 

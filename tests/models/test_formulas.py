@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from wtal.errors import InputError
-from wtal.losses import pseudo_label_loss
+from wtal.losses import signed_cross_entropy
 from wtal.models import build
 from wtal.models.protocol import Batch, Model
 
@@ -83,7 +83,7 @@ def test_pseudo_labels_reach_the_whole_model(name: str) -> None:
     model, batch = make(name, hidden=8), Batch.pack(features(), TAGS)
     target = torch.randn(sum(LENGTHS), C, dtype=torch.float64)
     (supervised,) = model(batch).supervised
-    reached = gradients(model, pseudo_label_loss(supervised.logits, target, LENGTHS).sum())
+    reached = gradients(model, signed_cross_entropy(supervised.logits, target, LENGTHS).sum())
     first_layer = {"facnet": "first", "wum": "convolution"}.get(name, "embedding.linear")
     assert reached[f"{first_layer}.weight"].abs().max() > 0
 
@@ -114,7 +114,7 @@ def test_zero_features_and_videos_without_tags_give_finite_gradients(name: str) 
 @pytest.mark.parametrize("name", NAMES)
 def test_learning_without_labels_is_refused(name: str) -> None:
     model, batch = make(name), Batch.pack(features())
-    with pytest.raises(InputError, match="labels"):
+    with pytest.raises(InputError, match="tags"):
         model.losses(model(batch), batch, 0)
 
 

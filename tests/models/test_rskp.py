@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from wtal.errors import InputError
-from wtal.losses import pseudo_label_loss
+from wtal.losses import signed_cross_entropy
 from wtal.models.protocol import Batch
 from wtal.models.rskp import RSKP
 
@@ -106,14 +106,14 @@ def test_pseudo_labels_teach_through_both_branches(port: ModuleType) -> None:
     target = torch.randn(sum(LENGTHS), C + 1, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     supervised = model(batch).supervised
     assert [one.weight for one in supervised] == [0.8, 0.2]
-    loss = sum(s.weight * pseudo_label_loss(s.logits, target, LENGTHS).sum() for s in supervised)
+    loss = sum(s.weight * signed_cross_entropy(s.logits, target, LENGTHS).sum() for s in supervised)
     ours = gradients(model, loss)
     literal = [port.straightforward(model, x, tags, 0)[1] for x, tags in zip(features(), TAGS, strict=True)]
     shares = {"o": 0.8, "m": 0.2}
     theirs = gradients(
         model,
         sum(
-            share * pseudo_label_loss(torch.cat([out[b][0] for out in literal]), target, LENGTHS).sum()
+            share * signed_cross_entropy(torch.cat([out[b][0] for out in literal]), target, LENGTHS).sum()
             for b, share in shares.items()
         ),
     )
@@ -123,12 +123,12 @@ def test_pseudo_labels_teach_through_both_branches(port: ModuleType) -> None:
 
 def test_tcam_and_scores_mix_the_branches_as_told() -> None:
     batch = Batch.pack(features(), TAGS)
-    model = make(tcam_mix=(0.85, 0.15), label_mix=(0.7, 0.3), score_mix=(0.5, 0.5))
+    model = make(tcam_mix=(0.85, 0.15), target_mix=(0.7, 0.3), score_mix=(0.5, 0.5))
     output = model(batch)
     o, m = output.inner.branches["o"], output.inner.branches["m"]
     maps = [torch.softmax(b.logits, 1) * o.attention[:, None] for b in (o, m)]
     torch.testing.assert_close(output.tcam, 0.85 * maps[0] + 0.15 * maps[1])
-    torch.testing.assert_close(output.label_tcam, 0.7 * maps[0] + 0.3 * maps[1])
+    torch.testing.assert_close(output.target_tcam, 0.7 * maps[0] + 0.3 * maps[1])
     scores = (torch.softmax(o.agnostic, 1) + torch.softmax(m.agnostic, 1)) / 2
     torch.testing.assert_close(output.video_scores, scores)
     assert not output.tcam.requires_grad
@@ -271,7 +271,7 @@ def test_training_is_reproducible_and_learns() -> None:
         batch = Batch.pack([f.float() for f in features()], TAGS.float())
         history = []
         for epoch in range(30):
-            batch = Batch(batch.features, batch.lengths, batch.labels, seeds=tuple(range(epoch, epoch + 4)))
+            batch = Batch(batch.features, batch.lengths, batch.tags, seeds=tuple(range(epoch, epoch + 4)))
             output = model.train()(batch)
             loss = total(model.losses(output, batch, epoch))
             optimizer.zero_grad()
@@ -304,5 +304,5 @@ def test_wrong_input_is_refused_with_a_reason(wrong: Callable[[], object], messa
 
 def test_losses_without_labels_are_refused() -> None:
     model, batch = make(), Batch.pack(features())
-    with pytest.raises(InputError, match="labels"):
+    with pytest.raises(InputError, match="tags"):
         model.losses(model(batch), batch, 0)

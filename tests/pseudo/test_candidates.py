@@ -39,7 +39,7 @@ def test_runs_and_contrast_are_those_of_a_loop_over_snippets(tcam, min_length):
     flanks = Flanks(0.25)
     found = find_candidates(tcam, LEVELS, min_length=min_length, flanks=flanks)
     for label in range(tcam.shape[1]):
-        mine = found.instances.of_label(label)
+        mine = found.instances.of_class(label)
         expected = by_hand(tcam[:, label], LEVELS, min_length, flanks)
         np.testing.assert_array_equal(mine.segments, expected[:, :2])
         np.testing.assert_allclose(mine.scores, expected[:, 2], atol=1e-9)
@@ -57,7 +57,7 @@ def test_candidates_lie_in_the_video_and_above_their_threshold(tcam):
 def test_an_upsampled_run_stands_on_a_snippet_that_is_above_the_threshold(tcam, factor):
     # between two centres the curve is between their values, so something under the run or beside it is above
     fine = find_candidates(tcam, [0.3], min_length=0, upsample=factor).instances
-    for (start, end), label in zip(fine.segments, fine.labels, strict=True):
+    for (start, end), label in zip(fine.segments, fine.class_ids, strict=True):
         near = tcam[max(0, int(np.floor(start - 0.5))) : int(np.ceil(end + 0.5)), label]
         assert (near > 0.3).any()
 

@@ -4,30 +4,30 @@ from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
 from wtal.errors import InputError
-from wtal.pseudo.delta import PAPER_SCHEDULE, RELEASED_SCHEDULE, Schedule, Stage, delta_labels
+from wtal.pseudo.delta import PAPER_SCHEDULE, RELEASED_SCHEDULE, Schedule, Stage, delta_targets
 
 labels = hnp.arrays(np.float64, (6, 3), elements={"min_value": 0, "max_value": 1})
 
 
 @given(labels)
 def test_labels_that_stay_teach_nothing(g):
-    assert not delta_labels(g, g).any()
+    assert not delta_targets(g, g).any()
 
 
 @given(labels, labels)
 def test_scale_multiplies_the_change(g, before):
-    np.testing.assert_allclose(delta_labels(g, before, scale=2.15), 2.15 * (g - before))
+    np.testing.assert_allclose(delta_targets(g, before, scale=2.15), 2.15 * (g - before))
 
 
 @given(labels)
 def test_the_first_generation_is_defined(g):
-    np.testing.assert_array_equal(delta_labels(g, None), g)
-    assert not delta_labels(g, None, first="nothing").any()
+    np.testing.assert_array_equal(delta_targets(g, None), g)
+    assert not delta_targets(g, None, first="nothing").any()
 
 
 def test_labels_of_another_video_are_refused():
     with pytest.raises(InputError, match=r"\(3, 2\) now and \(4, 2\) before"):
-        delta_labels(np.zeros((3, 2)), np.zeros((4, 2)))
+        delta_targets(np.zeros((3, 2)), np.zeros((4, 2)))
 
 
 def test_the_paper_renews_labels_at_its_epochs_and_always_uses_their_change():

@@ -22,7 +22,7 @@ def test_a_fused_instance_lies_within_its_members(found, template, temperature, 
     fused = fuse(found, template=template, temperature=temperature, overlap=overlap)
     for index in range(len(fused)):
         members = found.instances[fused.members(index)]
-        assert (members.labels == fused.instances.labels[index]).all()
+        assert (members.class_ids == fused.instances.class_ids[index]).all()
         for mine, theirs in (
             (fused.instances.starts[index], members.starts),
             (fused.instances.ends[index], members.ends),
@@ -57,7 +57,7 @@ def test_groups_are_those_of_equation_1(found, overlap, threshold, pad):
     left = list(np.lexsort((found.instances.ends, found.instances.starts, -found.instances.scores)))
     while left:
         best = left[0]
-        same = [k for k in left if found.instances.labels[k] == found.instances.labels[best]]
+        same = [k for k in left if found.instances.class_ids[k] == found.instances.class_ids[best]]
         shared = measure(found.instances.segments[same], found.instances.segments[[best]], pad=pad)[:, 0]
         # one ulp either side of the threshold is a matter of how the fraction is formed
         sure = {k for k, o in zip(same, shared, strict=True) if o > threshold + 1e-12} | {best}

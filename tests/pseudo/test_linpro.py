@@ -8,7 +8,7 @@ from strategies import instances
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.pseudo.flanks import QUARTER, Flanks
-from wtal.pseudo.linpro import label_video, label_videos
+from wtal.pseudo.linpro import make_all_targets, make_targets
 
 T = 45
 positive = st.floats(0.015625, 1, width=16)
@@ -38,12 +38,12 @@ def oracle(w, q, upper=None, extra=None, cost=None):
     return linprog(np.ones(T) if cost is None else cost, A_eq=a, b_eq=b, bounds=(0, upper), method="highs")
 
 
-@given(instances(max_n=6, max_classes=1, min_n=1), any_rows, any_flanks, st.sampled_from([None, 1.0]))
+@given(instances(unit="snippets", max_n=6, max_classes=1, min_n=1), any_rows, any_flanks, st.sampled_from([None, 1.0]))
 def test_labels_meet_the_constraints_with_the_least_sum_that_linprog_finds(found, rows, flanks, upper):
     w, q = weights(found, rows, flanks), found.scores
     expected = oracle(w, q, upper)
     for solution in ("least_norm", "vertex"):
-        labels = label_video(found, T, 1, rows=rows, flanks=flanks, upper=upper or np.inf, solution=solution)
+        labels = make_targets(found, T, 1, rows=rows, flanks=flanks, upper=upper or np.inf, solution=solution)
         g = labels.values[:, 0]
         assert np.isfinite(g).all()
         assert (g >= 0).all()
@@ -67,10 +67,10 @@ def test_labels_meet_the_constraints_with_the_least_sum_that_linprog_finds(found
             assert np.abs(labels.residual) @ unit == pytest.approx(slack.fun, abs=1e-4)
 
 
-@given(instances(max_n=6, max_classes=1, min_n=1, scores=positive), any_rows)
+@given(instances(unit="snippets", max_n=6, max_classes=1, min_n=1, scores=positive), any_rows)
 def test_no_other_optimal_labels_are_more_even(found, rows):
     w = weights(found, rows, QUARTER)
-    labels = label_video(found, T, 1, rows=rows)
+    labels = make_targets(found, T, 1, rows=rows)
     if labels.status[0] == "elastic":
         return
     g = labels.values[:, 0]
@@ -80,49 +80,49 @@ def test_no_other_optimal_labels_are_more_even(found, rows):
         assert nearest.fun >= g @ g - 1e-6
 
 
-@given(instances(max_n=8, max_classes=1), any_rows, st.sampled_from(["least_norm", "vertex"]))
+@given(instances(unit="snippets", max_n=8, max_classes=1), any_rows, st.sampled_from(["least_norm", "vertex"]))
 def test_equivalent_snippets_have_equal_labels(found, rows, solution):
     w = weights(found, "sum", QUARTER)
-    g = label_video(found, T, 1, rows=rows, solution=solution).values[:, 0]
+    g = make_targets(found, T, 1, rows=rows, solution=solution).values[:, 0]
     _, group = np.unique(w.T, axis=0, return_inverse=True)
     for k in np.unique(group):
         assert np.ptp(g[group.ravel() == k]) == 0
 
 
-@given(instances(max_n=8, max_classes=3), st.randoms(use_true_random=False))
+@given(instances(unit="snippets", max_n=8, max_classes=3), st.randoms(use_true_random=False))
 def test_labels_do_not_depend_on_the_order_of_instances_or_on_other_classes(found, random):
     order = list(range(len(found)))
     random.shuffle(order)
-    whole = label_video(found, T, 3)
-    np.testing.assert_allclose(whole.values, label_video(found[order], T, 3).values, atol=1e-7)
+    whole = make_targets(found, T, 3)
+    np.testing.assert_allclose(whole.values, make_targets(found[order], T, 3).values, atol=1e-7)
     for label in range(3):
-        alone = label_video(found.of_label(label), T, 3).values
+        alone = make_targets(found.of_class(label), T, 3).values
         np.testing.assert_allclose(whole.values[:, label], alone[:, label], atol=1e-12)
 
 
 def test_contradicting_instances_give_way_and_say_so():
-    same = Instances([[10.0, 20.0], [10.0, 20.0]], [0.2, 0.8])
-    labels = label_video(same, T, 1)
+    same = Instances([[10.0, 20.0], [10.0, 20.0]], [0.2, 0.8], unit="snippets")
+    labels = make_targets(same, T, 1)
     assert labels.status == {0: "elastic"}
     assert np.abs(labels.residual).sum() == pytest.approx(0.6)
     assert np.isfinite(labels.values).all()
 
 
 def test_a_score_above_what_the_bound_allows_is_elastic():
-    labels = label_video(Instances([[10.0, 12.0]], [3.0]), T, 1, upper=1.0)
+    labels = make_targets(Instances([[10.0, 12.0]], [3.0], unit="snippets"), T, 1, upper=1.0)
     assert labels.status == {0: "elastic"}
     assert labels.residual.tolist() == pytest.approx([-1.0])
 
 
 def test_mean_rows_do_not_shrink_with_length():
-    found = Instances([[5.0, 7.0], [20.0, 40.0]], [0.5, 0.5])
-    by_sum, by_mean = label_video(found, T, 1).values, label_video(found, T, 1, rows="mean").values
+    found = Instances([[5.0, 7.0], [20.0, 40.0]], [0.5, 0.5], unit="snippets")
+    by_sum, by_mean = make_targets(found, T, 1).values, make_targets(found, T, 1, rows="mean").values
     assert by_sum[[5, 30], 0].tolist() == pytest.approx([0.25, 0.025])
     assert by_mean[[5, 30], 0].tolist() == pytest.approx([0.5, 0.5])
 
 
 def test_an_instance_narrower_than_a_snippet_labels_the_one_under_its_middle():
-    labels = label_video(Instances([[3.6, 4.2]], [0.4]), 8, 1)
+    labels = make_targets(Instances([[3.6, 4.2]], [0.4], unit="snippets"), 8, 1)
     assert labels.values[:, 0].tolist() == pytest.approx([0, 0, 0, 0.4, 0, 0, 0, 0])
 
 
@@ -133,33 +133,33 @@ def test_a_batch_on_two_cores_is_the_videos_one_by_one():
         n, length = rng.integers(0, 6), int(rng.integers(1, 60))
         starts = rng.uniform(0, length, n)
         segments = np.column_stack([starts, starts + rng.uniform(1, 9, n)])
-        videos.append((Instances(segments, rng.uniform(0, 1, n), rng.integers(0, 3, n)), length))
-    together = label_videos(videos, 3, workers=2)
+        videos.append((Instances(segments, rng.uniform(0, 1, n), rng.integers(0, 3, n), unit="snippets"), length))
+    together = make_all_targets(videos, 3, workers=2)
     for (found, length), labels in zip(videos, together, strict=True):
-        np.testing.assert_array_equal(labels.values, label_video(found, length, 3).values)
+        np.testing.assert_array_equal(labels.values, make_targets(found, length, 3).values)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((Instances([[0.0, 1.0]], labels=[4]), 10, 3), "class 4"),
-        ((Instances.empty(), 0, 3), "snippets"),
-        ((Instances.empty(), 3, 0), "classes"),
+        ((Instances([[0.0, 1.0]], class_ids=[4], unit="snippets"), 10, 3), "class 4"),
+        ((Instances.empty("snippets"), 0, 3), "snippets"),
+        ((Instances.empty("snippets"), 3, 0), "classes"),
     ],
 )
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(InputError, match=message):
-        label_video(*arguments)
+        make_targets(*arguments)
 
 
 def test_bad_settings_are_named():
     with pytest.raises(InputError, match="upper"):
-        label_video(Instances.empty(), 3, 1, upper=0.0)
+        make_targets(Instances.empty("snippets"), 3, 1, upper=0.0)
     with pytest.raises(InputError, match="workers"):
-        label_videos([], 1, workers=0)
+        make_all_targets([], 1, workers=0)
 
 
 def test_no_instances_no_labels():
-    labels = label_video(Instances.empty(), 4, 2)
+    labels = make_targets(Instances.empty("snippets"), 4, 2)
     assert not labels.values.any()
     assert labels.status == {}

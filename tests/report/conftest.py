@@ -18,7 +18,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def runs(store: Store, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("runs")
     (folder / "tiny.yaml").write_text(RECIPE)
-    base = RECIPE[: RECIPE.index("labels:")] + RECIPE[RECIPE.index("test:") :]
+    base = RECIPE[: RECIPE.index("targets:")] + RECIPE[RECIPE.index("test:") :]
     (folder / "base.yaml").write_text(base)
     made = [train(folder / "tiny.yaml", store, folder / f"tiny-seed{s}", seed=s, threads=1) for s in (0, 1)]
     made.append(train(folder / "base.yaml", store, folder / "base-seed0", threads=1, evaluate_every=2))

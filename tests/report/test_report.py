@@ -11,9 +11,9 @@ from small import make_store
 from wtal.cli import main
 from wtal.data.store import Store
 from wtal.errors import InputError
+from wtal.figures.table import Measure
 from wtal.report.build import build, report
 from wtal.report.runs import load
-from wtal.report.table import Measure
 
 
 def copied(run: Path, folder: Path) -> Path:
@@ -105,7 +105,7 @@ def test_a_run_that_has_not_ended_is_named_and_the_rest_is_shown(runs: list[Path
 
 def test_missing_labels_model_and_evaluation_are_named(runs: list[Path], tmp_path: Path) -> None:
     run = copied(runs[0], tmp_path)
-    (run / "labels" / "epoch-0004.npz").unlink()
+    (run / "targets" / "epoch-0004.npz").unlink()
     (run / "evaluation.json").unlink()
     (run / "model" / "model.safetensors").write_bytes(b"no weights")
     page = report([run], tmp_path / "r.html")

@@ -16,9 +16,9 @@ from wtal.errors import InputError
 from wtal.localize import Localizer
 from wtal.pseudo.delta import Stage
 from wtal.training import Recipe, train
-from wtal.training.config import LabelSettings
+from wtal.training.config import TargetSettings
 
-LABELLED = Recipe("rskp", 2, ((2, 1e-3),), {"hidden": 8}, labels=LabelSettings(stages=(Stage(1),)), batch_videos=2)
+LABELLED = Recipe("rskp", 2, ((2, 1e-3),), {"hidden": 8}, targets=TargetSettings(stages=(Stage(1),)), batch_videos=2)
 
 
 def features(t: int) -> np.ndarray:
@@ -49,7 +49,7 @@ def test_one_snippet_and_twenty_thousand_are_trained_labelled_and_localized(tmp_
             writer.add(VideoRecord(name, "train", ("Run",)), features(t))
             writer.add(VideoRecord(f"test-{name}", "test", ()), features(t))
     run = train(LABELLED, tmp_path / "store", tmp_path / "run", threads=1)
-    with np.load(run.labels(1)) as made:
+    with np.load(run.targets(1)) as made:
         assert made["lengths"].tolist() == list(lengths.values())
         assert np.isfinite(made["label_values"]).all()
     found = Localizer.load(run.path).store(Store.open(tmp_path / "store"), "test")

@@ -30,7 +30,7 @@ def test_the_named_recipes_are_what_their_names_say() -> None:
     assert released.test.proposer == RELEASED
     assert [released.rate_at(epoch) for epoch in (79, 80, 244, 245, 349)] == [5e-5, 4e-5, 2.048e-5, 5.12e-7, 2.56e-7]
     assert read_recipe(RECIPES / "thumos14-gaufuse-paper.yaml").schedule == PAPER_SCHEDULE
-    assert not read_recipe(RECIPES / "thumos14-rskp.yaml").labels.stages
+    assert not read_recipe(RECIPES / "thumos14-rskp.yaml").targets.stages
 
 
 def test_recipes_that_come_with_wtal_are_read_by_name() -> None:
@@ -57,9 +57,9 @@ def test_recipes_that_come_with_wtal_are_read_by_name() -> None:
 )
 def test_a_plug_in_recipe_is_its_base_with_the_same_budget_and_our_parts(base: str, ours: str) -> None:
     alone, plugged = (read_recipe(RECIPES / f"{name}.yaml") for name in (base, ours))
-    assert replace(plugged, labels=alone.labels, test=alone.test) == alone
-    assert not alone.labels.stages
-    assert plugged.labels.stages[-1].from_epoch < plugged.epochs
+    assert replace(plugged, targets=alone.targets, test=alone.test) == alone
+    assert not alone.targets.stages
+    assert plugged.targets.stages[-1].from_epoch < plugged.epochs
     assert alone.test.proposer.combine == "nms"
     assert plugged.test.proposer.combine == "gaussian"
     assert replace(plugged.test, proposer=alone.test.proposer) == alone.test
@@ -74,8 +74,8 @@ def test_numbers_that_yaml_takes_for_text_are_numbers(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("batch_video: 3", r"unknown key batch_video \(did you mean batch_videos\?\)"),
-        ("labels: {proposer: {temprature: 1}}", r"labels\.proposer\.temprature \(did you mean temperature\?\)"),
-        ("labels: {stages: [{from_epok: 1}]}", r"labels\.stages\[0\]\.from_epok \(did you mean from_epoch\?\)"),
+        ("targets: {proposer: {temprature: 1}}", r"targets\.proposer\.temprature \(did you mean temperature\?\)"),
+        ("targets: {stages: [{from_epok: 1}]}", r"targets\.stages\[0\]\.from_epok \(did you mean from_epoch\?\)"),
         ("batch_videos: ten", r"batch_videos must be a whole number, got the text 'ten'"),
         ("batch_videos: true", "batch_videos must be a whole number, got the truth value True"),
         ("optimizer: {betas: [0.9]}", r"optimizer\.betas must have 2 values, got 1"),
@@ -84,15 +84,15 @@ def test_numbers_that_yaml_takes_for_text_are_numbers(tmp_path: Path) -> None:
             r"optimizer\.name must be adam or adamw, got the text 'adma' \(did you mean adam\?\)",
         ),
         ("test: {offset_snippets: half}", r"test\.offset_snippets must be a number, got the text 'half'"),
-        ("labels: 3", "labels must be a mapping"),
+        ("targets: 3", "targets must be a mapping"),
         ("test: {protocols: thumos14}", r"test\.protocols must be a list"),
         ("test: {protocols: [thumos]}", "no protocol 'thumos'"),
         ("batch_videos: 0", "batch_videos must be 1 or more"),
         ("epochs: 3", "line 4: the key epochs stands twice"),
-        ("labels: {stages: [{from_epoch: 5}]}", "training ends at 2"),
-        ("labels: {stages: [{from_epoch: 1, relabel: false}]}", "must make labels"),
+        ("targets: {stages: [{from_epoch: 5}]}", "training ends at 2"),
+        ("targets: {stages: [{from_epoch: 1, relabel: false}]}", "must make labels"),
         ("seed: -1", "seed must be 0 or more"),
-        ("labels: [", "is not a YAML file"),
+        ("targets: [", "is not a YAML file"),
     ],
 )
 def test_a_wrong_recipe_names_the_key_and_what_is_wanted(tmp_path: Path, text: str, message: str) -> None:

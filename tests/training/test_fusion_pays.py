@@ -59,7 +59,7 @@ def test_thresholds_lie_on_both_sides_of_the_true_ends(trained: list[tuple[list[
         truth = store.truth()
         for shown in maps:
             true = truth.videos[shown.name].instances
-            for (start, end), label in zip(TimeBase().to_positions(true.segments), true.labels, strict=True):
+            for (start, end), label in zip(TimeBase().to_positions(true.segments), true.class_ids, strict=True):
                 inside = np.arange(int(start), min(int(end) + 1, len(shown.tcam)))
                 peak = inside[np.argmax(shown.tcam[inside, label])]
                 for level, seen in outside.items():

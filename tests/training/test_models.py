@@ -58,7 +58,7 @@ def recipe(name: str, *, epochs: int = 14, labels: tuple[int, ...] = (), rate: f
     given["test"] |= {"proposer": common | own, "protocols": ["thumos14"]}
     if labels:
         proposer = common | {key: value for key, value in own.items() if key != "pool_threshold"}
-        given["labels"] = {"stages": [{"from_epoch": e} for e in labels], "rows": "mean", "proposer": proposer}
+        given["targets"] = {"stages": [{"from_epoch": e} for e in labels], "rows": "mean", "proposer": proposer}
     if rate is not None:
         given["learning_rate"] = [[epochs, rate]]
     return parse(Recipe, {"epochs": epochs, "batch_videos": 6, **given})

@@ -52,8 +52,8 @@ def test_kill_9_and_resume_give_the_same_bits(
     second = start("-c", KILL_ITSELF, recipe, store.path, run, 4)
     second.communicate()
     assert second.returncode == -signal.SIGKILL
-    assert (run / "labels" / "epoch-0002.npz").exists()
-    assert not (run / "labels" / "epoch-0004.npz").exists()
+    assert (run / "targets" / "epoch-0002.npz").exists()
+    assert not (run / "targets" / "epoch-0004.npz").exists()
     assert not (run / "model").exists()
     train(recipe, store, run, resume=True)
     assert outcome(run) == outcome(whole_run)
@@ -92,7 +92,7 @@ def test_a_stop_in_the_middle_of_an_epoch_keeps_order_position_and_sums(
     last = checkpoint.newest(tmp_path / "run" / "checkpoints")
     assert last is not None
     state = json.loads((last / "state.json").read_text())
-    assert (state["epoch"], sorted(state["order"]), state["labels_epoch"]) == (3, list(range(13)), 2)
+    assert (state["epoch"], sorted(state["order"]), state["targets_epoch"]) == (3, list(range(13)), 2)
     assert set(state["totals"]) == {"fore", "back", "attention", "spl", "pseudo"}
     train(recipe, store, tmp_path / "run", resume=True)
     assert outcome(tmp_path / "run") == outcome(whole_run)

@@ -17,15 +17,15 @@ from wtal.data.store import Store
 from wtal.data.writer import new_store
 from wtal.errors import DataWarning, InputError
 from wtal.formats import read_predictions
-from wtal.formats.labels import read_labels
+from wtal.formats.targets import read_targets
 from wtal.localize import Localizer
-from wtal.losses import pseudo_label_loss
+from wtal.losses import signed_cross_entropy
 from wtal.models import build
 from wtal.models.protocol import Batch
 from wtal.propose import Proposer
 from wtal.pseudo.delta import Stage
 from wtal.training import Recipe, read_recipe, train
-from wtal.training.config import LabelSettings, Optimizer, Sampling
+from wtal.training.config import Optimizer, Sampling, TargetSettings
 from wtal.training.relabel import relabel
 from wtal.training.videos import Videos, video_seeds
 
@@ -65,7 +65,7 @@ def test_pseudo_labels_teach_in_their_stages_with_their_weight_and_target(store:
         Stage(5, source="delta", weight=3.0),
     )
     options = {"dropout": 0.0, "warmup_epoch": 99, "pseudo_mix": (0.7, 0.3)}
-    recipe = Recipe("rskp", 6, ((6, 0.0),), options, labels=LabelSettings(stages=stages), batch_videos=4)
+    recipe = Recipe("rskp", 6, ((6, 0.0),), options, targets=TargetSettings(stages=stages), batch_videos=4)
     run = train(recipe, store, tmp_path / "run", threads=1)
     epochs = [line for line in metrics(run.path) if "event" not in line]
     assert ["pseudo" in line for line in epochs] == [False, False, True, True, True, True]
@@ -75,16 +75,16 @@ def test_pseudo_labels_teach_in_their_stages_with_their_weight_and_target(store:
     names = store.names("train")
     with torch.no_grad():
         output = model(Batch.pack([torch.from_numpy(np.array(store.features(name))) for name in names]))
-    made = read_labels(run.labels(1))
-    assert list(made.labels) == list(names)
+    made = read_targets(run.targets(1))
+    assert list(made.targets) == list(names)
     assert made.classes == store.classes
     assert any(map(len, made.instances.values()))
-    lengths = [len(values) for values in made.labels.values()]
-    labels = torch.from_numpy(np.concatenate(list(made.labels.values())))
+    lengths = [len(values) for values in made.targets.values()]
+    labels = torch.from_numpy(np.concatenate(list(made.targets.values())))
     assert labels.max() > 0
     assert (labels >= 0).all()
     shares = zip((0.7, 0.3), output.supervised, strict=True)
-    once = sum(share * pseudo_label_loss(part.logits, labels, lengths).mean().item() for share, part in shares)
+    once = sum(share * signed_cross_entropy(part.logits, labels, lengths).mean().item() for share, part in shares)
     # raw labels at half scale; then their change since nothing; then none, as the model has not changed
     expected = [3.0 * 0.5 * once, 4.5 * 0.5 * once, 3.0 * once, 0.0]
     assert [line["pseudo"] for line in epochs[2:]] == pytest.approx(expected, rel=1e-4, abs=1e-6)
@@ -99,17 +99,17 @@ def labels_by(store: Store, **settings: object) -> tuple[list[set[int]], list[se
     model = build("rskp", len(store.classes), store.dimensions)
     videos = Videos(store, "train", torch.device("cpu"))
     proposer = Proposer(class_threshold=0.0)
-    made = relabel(model, videos, LabelSettings(proposer=proposer, **settings), Stage(0), seed=0)  # type: ignore[arg-type]
+    made = relabel(model, videos, TargetSettings(proposer=proposer, **settings), Stage(0), seed=0)  # type: ignore[arg-type]
     assert model.training
-    found = [set(instances.labels.tolist()) for instances in made.instances]
-    values = made.labels.toarray()
+    found = [set(instances.class_ids.tolist()) for instances in made.instances]
+    values = made.targets.toarray()
     parts = np.split(values, videos.offsets[1:-1])
     labelled = [set(np.flatnonzero(part.any(axis=0)).tolist()) for part in parts]
     return found, labelled, torch.from_numpy(values)
 
 
 def test_labels_are_made_for_the_true_tags(store: Store) -> None:
-    tags = [set(np.flatnonzero(row).tolist()) for row in store.labels("train")]
+    tags = [set(np.flatnonzero(row).tolist()) for row in store.tags("train")]
     found, labelled, _ = labels_by(store)
     assert found == tags
     assert all(there <= wanted for there, wanted in zip(labelled, tags, strict=True))
@@ -120,7 +120,7 @@ def test_labels_are_made_for_the_true_tags(store: Store) -> None:
 
 def test_labels_may_be_made_for_predicted_classes_and_with_dropout(store: Store) -> None:
     found, _, values = labels_by(store, classes="scores")
-    tags = [set(np.flatnonzero(row).tolist()) for row in store.labels("train")]
+    tags = [set(np.flatnonzero(row).tolist()) for row in store.tags("train")]
     assert any(there - wanted for there, wanted in zip(found, tags, strict=True))
     _, _, again = labels_by(store, classes="scores")
     assert torch.equal(values, again)
@@ -206,7 +206,7 @@ def test_one_may_train_on_tagged_videos_alone(tmp_path: Path) -> None:
     with new_store(tmp_path / "own", classes=("Run", "Jump")) as writer:
         for name, t in (("a", 9), ("b", 1), ("c", 30)):
             writer.add(VideoRecord(name, "train", ("Run",)), rng.standard_normal((t, 8)).astype(np.float32))
-    recipe = Recipe("rskp", 2, ((2, 1e-3),), labels=LabelSettings(stages=(Stage(1),)))
+    recipe = Recipe("rskp", 2, ((2, 1e-3),), targets=TargetSettings(stages=(Stage(1),)))
     with pytest.warns(DataWarning, match="no training video is tagged Jump"):
         run = train(recipe, tmp_path / "own", tmp_path / "run", threads=1)
     assert run.evaluation is None

@@ -68,7 +68,7 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     recipe = read_recipe("demo")
     store = _generate(output / "store", seed, size, console)
-    without = replace(recipe, labels=replace(recipe.labels, stages=()))
+    without = replace(recipe, targets=replace(recipe.targets, stages=()))
     trained = {
         "rskp": _trained("RSKP on tags alone", without, store, output / "rskp", seed, threads, again),
         "gaufuse": _trained(
@@ -154,21 +154,19 @@ def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> N
 
 def _draw(path: Path, localizer: "Localizer", store: "Store", recipe: "Recipe", nms: "Proposer") -> None:
     """One test video's class, from activation curve to the labels that it would get in training."""
-    from wtal.instances import Instances
-    from wtal.pseudo.linpro import label_video
-    from wtal.report.timeline import draw_timeline
+    from wtal.figures.timeline import draw_timeline
+    from wtal.pseudo.linpro import make_targets
 
     name = store.names("test")[0]
     true = store.truth().videos[name].instances
-    label = int(true.labels[0])
-    of_label = store.timebase(name).to_positions(true.segments[true.labels == label])
+    label = int(true.class_ids[0])
     shown = localizer.map(name, store.features(name))
     fused = recipe.test.proposer(shown.tcam, classes=[label])
-    labels = label_video(fused.instances, len(shown.tcam), len(store.classes), rows=recipe.labels.rows)
+    labels = make_targets(fused.instances, len(shown.tcam), len(store.classes), rows=recipe.targets.rows)
     draw_timeline(
         path,
         title=f"{name}, {store.classes[label]}: candidates of many thresholds, fused, then turned into snippet labels",
-        truth=Instances(of_label),
+        truth=store.timebase(name).instances_to_snippets(true.of_class(label)),
         curves={"activation": shown.tcam[:, label], "pseudo labels\n(LinPro)": labels.values[:, label]},
         segments={
             "candidates": fused.candidates.instances,

@@ -51,12 +51,11 @@ def evaluate(
     with data_warnings_on_stderr():
         truth = read_annotations(annotations)
         case = measures.prepare(
-            read_predictions(predictions, truth.classes),
+            read_predictions(predictions, truth.classes, unit),
             truth,
             protocol=protocol,
             subset=subset,
             ambiguous=None if ambiguous is None else measures.read_ambiguous(ambiguous),
-            unit=unit,
         )
     score = measures.mean_average_precision(case)
     diagnosis = _diagnosis(case) if diagnose else None

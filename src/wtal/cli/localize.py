@@ -160,7 +160,7 @@ def _print_table(title: str, found: "Instances", classes: Sequence[str], top: in
         table.add_column(column, justify="left" if column == "what" else "right", no_wrap=True)
     for row in np.lexsort((best.ends, best.starts)):
         start, end = best.segments[row]
-        table.add_row(_clock(start), _clock(end), classes[best.labels[row]], f"{best.scores[row]:.3f}")
+        table.add_row(_clock(start), _clock(end), classes[best.class_ids[row]], f"{best.scores[row]:.3f}")
     console = Console()
     console.print(f"{title}{more}" if len(found) else f"{title}: nothing found", highlight=False, soft_wrap=True)
     if len(found):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.store import Store
-    from wtal.experiments.plan import Job, Plan
-    from wtal.experiments.setting import Setting
+    from wtal.paper.plan import Job, Plan
+    from wtal.paper.setting import Setting
 
 Name = Literal[
     "components", "templates", "temperature", "plugin", "qualitative", "comparison", "thresholds", "labels", "ablation"
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> None:
             evaluate_every: Score the test videos every so many epochs on the way, for wtal report.
         """
         from wtal.cli.train import open_store
-        from wtal.experiments.setting import Setting
+        from wtal.paper.setting import Setting
         from wtal.training import read_recipe
 
         setting = Setting(open_store(data, fold), recipe.stem, read_recipe(recipe), recipes, videos)
@@ -97,9 +97,9 @@ def _paper(
 
     from wtal.cli.evaluate import data_warnings_on_stderr
     from wtal.evaluate import read_ambiguous
-    from wtal.experiments.catalogue import EXPERIMENTS, write_results
-    from wtal.experiments.finished import Finished, refuse_without_truth
-    from wtal.experiments.plan import make_plan
+    from wtal.paper.catalogue import EXPERIMENTS, write_results
+    from wtal.paper.finished import Finished, refuse_without_truth
+    from wtal.paper.plan import make_plan
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     experiment = EXPERIMENTS[name]
@@ -122,7 +122,7 @@ def _paper(
 def _train(plan: "Plan", store: "Store", console: "Console", options: dict[str, Any], arguments: Sequence[str]) -> None:
     if not plan.epochs_to_train and all(job.state == "finished" for job in plan.jobs):
         return
-    from wtal.experiments.sweep import carry_out
+    from wtal.paper.sweep import carry_out
 
     try:
         with _progress(console, plan) as watch:

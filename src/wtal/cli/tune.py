@@ -9,7 +9,7 @@ import tyro
 
 if TYPE_CHECKING:
     from wtal.data.store import Store
-    from wtal.experiments.tune import Choice, Known, Settings
+    from wtal.tune import Choice, Known, Settings
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -58,9 +58,9 @@ def tune(
 
     from wtal.data.store import Store
     from wtal.errors import InputError
-    from wtal.experiments.tune import GRID
-    from wtal.experiments.tune import tune as choose
     from wtal.files import written_whole
+    from wtal.tune import GRID
+    from wtal.tune import tune as choose
 
     if not runs:
         raise InputError("name at least one RUN, a folder that wtal train made")
@@ -118,8 +118,8 @@ def _known(
     """The maps of the runs on the videos that each is asked about, the truth, and the first run's settings."""
     from wtal.cli.progress import progress
     from wtal.errors import InputError
-    from wtal.experiments.tune import Known, Settings
     from wtal.localize import Localizer, read_card
+    from wtal.tune import Known, Settings
 
     cards = [read_card(run) for run in runs]
     for run, card in zip(runs, cards, strict=True):

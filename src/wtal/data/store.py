@@ -115,7 +115,7 @@ class Store:
         record = self.records[self._known(name)]
         return record.duration_s or self.length(name) * record.timebase.snippet_s
 
-    def labels(self, split: str | None = None) -> Float32[np.ndarray, "n c"]:
+    def tags(self, split: str | None = None) -> Float32[np.ndarray, "n c"]:
         """The tags of the split's videos, 1 where a video carries the class: rows as `names`, columns as classes."""
         names = self.names(split)
         column = {tag: number for number, tag in enumerate(self.classes)}

@@ -70,4 +70,4 @@ def _actions(
         labels.append(label)
         now = start + length + _long_tailed(rng, gap_s, 0.8)
         turn += 1
-    return Instances(segments, labels=labels)
+    return Instances(segments, class_ids=labels)

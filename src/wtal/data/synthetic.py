@@ -98,7 +98,7 @@ def video_features(
     """Features of `t` snippets in which these instances (in seconds) take place.
 
     >>> world = World.create(np.random.default_rng(0), n_classes=3, n_dims=64)
-    >>> one = Instances([[16.0, 32.0]], labels=[2])
+    >>> one = Instances([[16.0, 32.0]], class_ids=[2])
     >>> x = video_features(world, one, 100, np.random.default_rng(1))
     >>> x.shape, int(world.evidence(x)[25:50].mean(axis=0).argmax())
     ((100, 64), 2)
@@ -110,14 +110,14 @@ def video_features(
     z += np.float32(how.scene / np.sqrt(k)) * rng.standard_normal(k, dtype=np.float32)
     segments = clock.to_positions(instances.segments)
     curves, vectors = [], []  # what is added: a strength over time and a direction each
-    for label in np.unique(instances.labels):
+    for label in np.unique(instances.class_ids):
         own = rng.random() < how.context_correlation
-        curves.append(how.context * _context(segments[instances.labels == label], t, rng))
+        curves.append(how.context * _context(segments[instances.class_ids == label], t, rng))
         vectors.append(world.contexts[label if own else rng.integers(c)])
     if not len(instances):  # a video without any action has a scene too
         curves.append(how.context * _context(np.array([[0.3 * t, 0.6 * t]]), t, rng))
         vectors.append(world.contexts[rng.integers(c)])
-    for (start, end), label in zip(segments, instances.labels, strict=True):
+    for (start, end), label in zip(segments, instances.class_ids, strict=True):
         curves.append(np.exp(0.25 * rng.standard_normal()) * _action(start, end, t, rng, how))
         variation = np.float32(how.variation / np.sqrt(k)) * rng.standard_normal(k, dtype=np.float32)
         vectors.append(world.actions[label] + variation)
@@ -200,7 +200,7 @@ def synthetic_source(
 
 
 def _tags(annotations: Annotations, video: Video) -> tuple[str, ...]:
-    return tuple(annotations.classes[label] for label in np.unique(video.instances.labels))
+    return tuple(annotations.classes[label] for label in np.unique(video.instances.class_ids))
 
 
 def _lasts_s(video: Video) -> float:

@@ -37,11 +37,11 @@ def renumber(annotations: Annotations, classes: tuple[str, ...], where: str) -> 
     videos = {}
     for name, video in annotations.videos.items():
         old = video.instances
-        labels = new[old.labels]
-        if (labels < 0).any():
-            unknown = annotations.classes[old.labels[labels < 0][0]]
+        class_ids = new[old.class_ids]
+        if (class_ids < 0).any():
+            unknown = annotations.classes[old.class_ids[class_ids < 0][0]]
             raise InputError(f"{where}: {name} has instances of {unknown}, which the class list lacks")
-        videos[name] = Video(video.subset, video.duration_s, Instances(old.segments, old.scores, labels))
+        videos[name] = Video(video.subset, video.duration_s, Instances(old.segments, old.scores, class_ids))
     return Annotations(classes, videos)
 
 

@@ -14,27 +14,27 @@ from wtal.evaluate.classification import classification_map, video_level
 from wtal.evaluate.curves import precision_recall, video_precision
 from wtal.evaluate.detection import Score, mean_average_precision, score
 from wtal.evaluate.diagnosis import Diagnosis, diagnose
-from wtal.evaluate.labels import LabelQuality, label_calibration, label_quality
 from wtal.evaluate.protocols import PROTOCOLS, Protocol
 from wtal.evaluate.recall import average_recall
+from wtal.evaluate.target_quality import TargetQuality, target_calibration, target_quality
 
 __all__ = [
     "PROTOCOLS",
     "Case",
     "Diagnosis",
-    "LabelQuality",
     "Protocol",
     "Score",
+    "TargetQuality",
     "average_recall",
     "classification_map",
     "diagnose",
-    "label_calibration",
-    "label_quality",
     "mean_average_precision",
     "precision_recall",
     "prepare",
     "read_ambiguous",
     "score",
+    "target_calibration",
+    "target_quality",
     "video_level",
     "video_precision",
 ]

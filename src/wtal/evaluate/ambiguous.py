@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from wtal.errors import InputError
-from wtal.evaluate.snippets import Unit, cut_down, rounded
+from wtal.evaluate.snippets import cut_down, rounded
 from wtal.instances import Instances
 
 Intervals = Mapping[str, Float[np.ndarray, "_ 2"]]
@@ -42,24 +42,22 @@ def read_ambiguous(path: Path | str) -> dict[str, Float[np.ndarray, "_ 2"]]:
     return {video: np.array(found, np.float64) for video, found in intervals.items()}
 
 
-def touches(instances: Instances, intervals: Float[np.ndarray, "m 2"], *, unit: Unit) -> Bool[np.ndarray, " n"]:
+def touches(instances: Instances, intervals: Float[np.ndarray, "m 2"]) -> Bool[np.ndarray, " n"]:
     """Which instances share a whole snippet with one of the intervals (in seconds), as the released code counts.
 
-    >>> touches(Instances([[0.0, 0.9], [5.0, 9.0]]), np.array([[8.0, 10.0]]), unit="seconds").tolist()
+    >>> touches(Instances([[0.0, 0.9], [5.0, 9.0]]), np.array([[8.0, 10.0]])).tolist()
     [False, True]
     """
-    found = cut_down(instances.segments, unit=unit)
+    found = cut_down(instances.segments, unit=instances.unit)
     unsure = rounded(intervals)
     starts = np.maximum(found[:, None, 0], unsure[None, :, 0])
     ends = np.minimum(found[:, None, 1], unsure[None, :, 1])
     return (starts < ends).any(axis=1)
 
 
-def without_ambiguous(
-    predictions: Mapping[str, Instances], intervals: Intervals, *, unit: Unit
-) -> tuple[dict[str, Instances], int]:
+def without_ambiguous(predictions: Mapping[str, Instances], intervals: Intervals) -> tuple[dict[str, Instances], int]:
     """The predictions that touch no interval of their video, and how many were dropped."""
     kept = dict(predictions)
     for video in intervals.keys() & kept.keys():
-        kept[video] = kept[video][~touches(kept[video], intervals[video], unit=unit)]
+        kept[video] = kept[video][~touches(kept[video], intervals[video])]
     return kept, sum(map(len, predictions.values())) - sum(map(len, kept.values()))

@@ -17,7 +17,7 @@ from wtal.errors import DataWarning, InputError
 from wtal.evaluate import snippets
 from wtal.evaluate.ambiguous import Intervals, without_ambiguous
 from wtal.evaluate.protocols import Protocol, protocol_named
-from wtal.instances import Instances
+from wtal.instances import Instances, Unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Table:
     """Instances of many videos: the video's number in the order of names, and the instance."""
 
     videos: Int[np.ndarray, " n"]
-    labels: Int[np.ndarray, " n"]
+    class_ids: Int[np.ndarray, " n"]
     segments: Float[np.ndarray, "n 2"]
     scores: Float[np.ndarray, " n"]
 
@@ -33,7 +33,7 @@ class Table:
         return len(self.videos)
 
     def __getitem__(self, chosen: np.ndarray) -> "Table":
-        return Table(self.videos[chosen], self.labels[chosen], self.segments[chosen], self.scores[chosen])
+        return Table(self.videos[chosen], self.class_ids[chosen], self.segments[chosen], self.scores[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +41,13 @@ class Case:
     """What is compared with what. Segments are whole snippets if the protocol says so, else seconds.
 
     `videos` are the names that the tables' video numbers are positions in; `n_videos` of them have annotations.
-    `labels` are the class numbers that have truth, the ones that count. `n_ambiguous` is how many predictions
+    `class_ids` are the class numbers that have truth, the ones that count. `n_ambiguous` is how many predictions
     the ambiguity list dropped, None if there was no list.
     """
 
     protocol: Protocol
     classes: tuple[str, ...]
-    labels: Int[np.ndarray, " k"]
+    class_ids: Int[np.ndarray, " k"]
     videos: tuple[str, ...]
     n_videos: int
     truth: Table
@@ -63,13 +63,13 @@ def prepare(
     protocol: str | Protocol = "thumos14",
     subset: str | None = None,
     ambiguous: Intervals | None = None,
-    unit: snippets.Unit = "seconds",
 ) -> Case:
     """The case that a protocol makes of predictions and annotations.
 
     A prediction in a video that the annotations do not know is a false positive, as in the field's evaluators,
     and a warning counts those videos. Videos of another subset, and those that the protocol excludes, are left
-    out on both sides; so are predictions of classes without truth. `unit` is that of the predictions.
+    out on both sides; so are predictions of classes without truth. Predictions may be in seconds or in
+    snippets, but all in one.
 
     >>> from wtal.annotations import Video
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[3.0, 8.0]]))})
@@ -78,21 +78,19 @@ def prepare(
     ([[5.0, 12.0]], [[5.0, 12.0]])
     """
     rules = protocol_named(protocol)
-    if unit not in ("seconds", "snippets"):
-        raise InputError(f"predictions are in seconds or in snippets, got the unit {unit!r}")
     chosen = annotations.of_subset(subset if subset is not None else rules.subsets)
     known = {name for name in chosen.videos if name not in rules.excluded_videos}
     evaluated = _evaluated(predictions, annotations, known, rules)
     n_dropped = None
     if ambiguous is not None:
-        evaluated, n_dropped = without_ambiguous(evaluated, ambiguous, unit=unit)
+        evaluated, n_dropped = without_ambiguous(evaluated, ambiguous)
     number = {name: i for i, name in enumerate(sorted(known | evaluated.keys()))}
-    truth = _table(number, {name: chosen.videos[name].instances for name in known})
-    truth = truth[np.lexsort((truth.segments[:, 1], truth.segments[:, 0], truth.labels, truth.videos))]
-    labels = np.unique(truth.labels)
-    found = _table(number, evaluated)
-    _check_labels(found.labels, annotations.classes)
-    found = found[np.isin(found.labels, labels)]
+    truth = _table(number, {name: chosen.videos[name].instances.wanted_in("seconds", "annotations") for name in known})
+    truth = truth[np.lexsort((truth.segments[:, 1], truth.segments[:, 0], truth.class_ids, truth.videos))]
+    class_ids = np.unique(truth.class_ids)
+    found, unit = _table(number, evaluated), _unit(evaluated)
+    _check_class_ids(found.class_ids, annotations.classes)
+    found = found[np.isin(found.class_ids, class_ids)]
     found = found[np.lexsort((found.videos, found.segments[:, 1], found.segments[:, 0], -found.scores))]
     lengths_s = truth.segments[:, 1] - truth.segments[:, 0]
     if rules.whole_snippets:
@@ -100,7 +98,7 @@ def prepare(
         found = _with_segments(found, snippets.cut_down(found.segments, unit=unit))
     elif unit == "snippets":
         found = _with_segments(found, snippets.CLOCK.to_seconds(found.segments))
-    return Case(rules, annotations.classes, labels, tuple(number), len(known), truth, lengths_s, found, n_dropped)
+    return Case(rules, annotations.classes, class_ids, tuple(number), len(known), truth, lengths_s, found, n_dropped)
 
 
 def _evaluated(
@@ -128,6 +126,14 @@ def _evaluated(
     return {name: found for name, found in predictions.items() if name not in left_out}
 
 
+def _unit(predictions: Mapping[str, Instances]) -> Unit:
+    """What all of the predictions count in."""
+    units = {found.unit for found in predictions.values()}
+    if len(units) > 1:
+        raise InputError("some predictions are in seconds and some in snippets; convert them to one with a TimeBase")
+    return units.pop() if units else "seconds"
+
+
 def _count(predictions: Mapping[str, Instances], names: Iterable[str]) -> int:
     return sum(len(predictions[name]) for name in names)
 
@@ -136,15 +142,15 @@ def _table(number: Mapping[str, int], instances: Mapping[str, Instances]) -> Tab
     joined = Instances.concat(list(instances.values()))
     sizes = [len(found) for found in instances.values()]
     videos = np.repeat(np.array([number[name] for name in instances], np.int64), sizes)
-    return Table(videos, joined.labels, joined.segments, joined.scores)
+    return Table(videos, joined.class_ids, joined.segments, joined.scores)
 
 
 def _with_segments(table: Table, segments: Float[np.ndarray, "n 2"]) -> Table:
-    return Table(table.videos, table.labels, segments, table.scores)
+    return Table(table.videos, table.class_ids, segments, table.scores)
 
 
-def _check_labels(labels: Int[np.ndarray, " n"], classes: tuple[str, ...]) -> None:
-    if len(labels) and labels.max() >= len(classes):
+def _check_class_ids(class_ids: Int[np.ndarray, " n"], classes: tuple[str, ...]) -> None:
+    if len(class_ids) and class_ids.max() >= len(classes):
         raise InputError(
-            f"a prediction has class number {labels.max()}, but the annotations have {len(classes)} classes"
+            f"a prediction has class number {class_ids.max()}, but the annotations have {len(classes)} classes"
         )

@@ -43,7 +43,7 @@ def video_level(case: Case) -> tuple[Float[np.ndarray, "v c"], Bool[np.ndarray, 
     found, truth = case.predictions, case.truth
     n_videos = 1 + max(int(found.videos.max(initial=0)), int(truth.videos.max(initial=0)))
     scores = np.full((n_videos, len(case.classes)), found.scores.min(initial=0.0) - 1.0)
-    np.maximum.at(scores, (found.videos, found.labels), found.scores)
+    np.maximum.at(scores, (found.videos, found.class_ids), found.scores)
     labels = np.zeros(scores.shape, bool)
-    labels[truth.videos, truth.labels] = True
+    labels[truth.videos, truth.class_ids] = True
     return scores, labels

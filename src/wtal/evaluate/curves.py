@@ -25,10 +25,10 @@ def precision_recall(
     """
     wanted = np.linspace(0.0, 1.0, 101) if recall is None else recall
     right = match(case, (tiou,))[:, 0] >= 0
-    curves = np.zeros((len(case.labels), len(wanted)))
-    for row, label in enumerate(case.labels):
-        hits = np.cumsum(right[case.predictions.labels == label])
-        n_truth = int((case.truth.labels == label).sum())
+    curves = np.zeros((len(case.class_ids), len(wanted)))
+    for row, label in enumerate(case.class_ids):
+        hits = np.cumsum(right[case.predictions.class_ids == label])
+        n_truth = int((case.truth.class_ids == label).sum())
         precision = np.maximum.accumulate((hits / np.arange(1, len(hits) + 1))[::-1])[::-1]
         # the first place whose recall is enough; a hair below, so that 0.3 of ten instances is three
         at = np.searchsorted(hits, np.ceil(wanted * n_truth - 1e-9))
@@ -55,6 +55,6 @@ def video_precision(case: Case, *, tiou: tuple[float, ...] = (0.3, 0.5, 0.7)) ->
     scores = {}
     for video in np.unique(truth.videos).tolist():
         mine = found.videos == video
-        ap = ap_per_class(right[mine], found.labels[mine], truth.labels[truth.videos == video])
+        ap = ap_per_class(right[mine], found.class_ids[mine], truth.class_ids[truth.videos == video])
         scores[case.videos[video]] = 100.0 * float(ap.mean())
     return scores

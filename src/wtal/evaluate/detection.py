@@ -13,7 +13,6 @@ from wtal.evaluate.case import Case, prepare
 from wtal.evaluate.matching import match
 from wtal.evaluate.precision import interpolated_ap
 from wtal.evaluate.protocols import Protocol
-from wtal.evaluate.snippets import Unit
 from wtal.instances import Instances
 
 
@@ -50,11 +49,10 @@ def score(
     protocol: str | Protocol = "thumos14",
     subset: str | None = None,
     ambiguous: Intervals | None = None,
-    unit: Unit = "seconds",
 ) -> Score:
     """The mean average precision of predictions under a protocol; see `wtal.evaluate.prepare` for the arguments."""
     return mean_average_precision(
-        prepare(predictions, annotations, protocol=protocol, subset=subset, ambiguous=ambiguous, unit=unit)
+        prepare(predictions, annotations, protocol=protocol, subset=subset, ambiguous=ambiguous)
     )
 
 
@@ -62,7 +60,7 @@ def mean_average_precision(case: Case) -> Score:
     """The average precision of every class that has truth; one without predictions counts 0, for itself only.
 
     >>> from wtal.annotations import Video
-    >>> truth = Instances([[0.0, 4.0], [5.0, 9.0]], labels=[0, 1])
+    >>> truth = Instances([[0.0, 4.0], [5.0, 9.0]], class_ids=[0, 1])
     >>> known = Annotations(("Run", "Jump"), {"a": Video("test", 60.0, truth)})
     >>> mean_average_precision(prepare({"a": truth[:1]}, known)).map.tolist()
     [50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0]
@@ -73,8 +71,8 @@ def mean_average_precision(case: Case) -> Score:
     return Score(
         case.protocol.name,
         case.protocol.tiou,
-        tuple(case.classes[label] for label in case.labels.tolist()),
-        100.0 * ap_per_class(right, case.predictions.labels, case.truth.labels),
+        tuple(case.classes[label] for label in case.class_ids.tolist()),
+        100.0 * ap_per_class(right, case.predictions.class_ids, case.truth.class_ids),
         case.protocol.averages,
         case.n_videos,
         len(case.truth),
@@ -84,10 +82,10 @@ def mean_average_precision(case: Case) -> Score:
 
 
 def ap_per_class(
-    right: Bool[np.ndarray, "n t"], labels: Int[np.ndarray, " n"], truth_labels: Int[np.ndarray, " m"]
+    right: Bool[np.ndarray, "n t"], labels: Int[np.ndarray, " n"], truth_class_ids: Int[np.ndarray, " m"]
 ) -> Float[np.ndarray, "k t"]:
     """The interpolated average precision of each class that has truth, in the order of their numbers."""
-    present, n_truth = np.unique(truth_labels, return_counts=True)
+    present, n_truth = np.unique(truth_class_ids, return_counts=True)
     by_class = np.argsort(labels, kind="stable")
     sorted_labels = labels[by_class]
     bounds = zip(

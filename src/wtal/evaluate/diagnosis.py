@@ -12,7 +12,7 @@ from wtal.errors import InputError
 from wtal.evaluate.case import Case
 from wtal.evaluate.detection import ap_per_class
 from wtal.evaluate.lengths import LengthBin, by_length
-from wtal.evaluate.matching import candidates, match
+from wtal.evaluate.matching import candidates, highest_tious, match
 
 KINDS = (
     "true_positive",
@@ -65,25 +65,25 @@ def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, bud
     found = match(case, (tiou,))[:, 0]
     kinds = _kinds(case, found, tiou, background_tiou)
     right = found >= 0
-    labels, truth_labels = case.predictions.labels, case.truth.labels
+    labels, truth_class_ids = case.predictions.class_ids, case.truth.class_ids
 
     def map_of(kept: Bool[np.ndarray, " n"], truth: Int[np.ndarray, " m"]) -> float:
         return 100.0 * float(ap_per_class(right[kept, None], labels[kept], truth).mean())
 
     everything = np.ones(len(right), bool)
-    now = map_of(everything, truth_labels)
-    gains = {name: map_of(kinds != kind, truth_labels) - now for kind, name in enumerate(KINDS) if kind > 0}
-    reached = np.zeros(len(truth_labels), bool)
+    now = map_of(everything, truth_class_ids)
+    gains = {name: map_of(kinds != kind, truth_class_ids) - now for kind, name in enumerate(KINDS) if kind > 0}
+    reached = np.zeros(len(truth_class_ids), bool)
     reached[found[right]] = True
-    gains["missed"] = _map_without_missed(right, labels, truth_labels, reached) - now
-    looked_at = _best_of_each_class(labels, truth_labels, budget)
+    gains["missed"] = _map_without_missed(right, labels, truth_class_ids, reached) - now
+    looked_at = _best_of_each_class(labels, truth_class_ids, budget)
     counts = np.bincount(kinds[looked_at], minlength=len(KINDS))
     return Diagnosis(
         tiou,
         now,
         dict(zip(KINDS, counts.tolist(), strict=True)),
         gains,
-        len(truth_labels),
+        len(truth_class_ids),
         int((~reached).sum()),
         by_length(case, found),
     )
@@ -91,41 +91,39 @@ def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, bud
 
 def _kinds(case: Case, found: Int[np.ndarray, " n"], tiou: float, background_tiou: float) -> Int[np.ndarray, " n"]:
     """The number in KINDS of each prediction."""
-    from wtal.compiled.matching import highest_tious
-
     first, past = candidates(case, same_class=False)
     own, other = highest_tious(
         case.predictions.segments,
-        case.predictions.labels,
+        case.predictions.class_ids,
         first,
         past,
         case.truth.segments,
-        case.truth.labels,
+        case.truth.class_ids,
     ).T
     conditions = [found >= 0, own >= tiou, other >= tiou, own >= background_tiou, other >= background_tiou]
     return np.select(conditions, range(len(conditions)), default=len(conditions)).astype(np.int64)
 
 
 def _best_of_each_class(
-    labels: Int[np.ndarray, " n"], truth_labels: Int[np.ndarray, " m"], budget: int
+    labels: Int[np.ndarray, " n"], truth_class_ids: Int[np.ndarray, " m"], budget: int
 ) -> Bool[np.ndarray, " n"]:
     """Which predictions are among the best `budget` times the number of true instances of their class."""
     by_class = np.argsort(labels, kind="stable")
     sorted_labels = labels[by_class]
     ranks = np.empty(len(labels), np.int64)
     ranks[by_class] = np.arange(len(labels)) - np.searchsorted(sorted_labels, sorted_labels)
-    n_truth = np.bincount(truth_labels, minlength=int(labels.max(initial=0)) + 1)
+    n_truth = np.bincount(truth_class_ids, minlength=int(labels.max(initial=0)) + 1)
     return ranks < budget * n_truth[labels]
 
 
 def _map_without_missed(
     right: Bool[np.ndarray, " n"],
     labels: Int[np.ndarray, " n"],
-    truth_labels: Int[np.ndarray, " m"],
+    truth_class_ids: Int[np.ndarray, " m"],
     reached: Bool[np.ndarray, " m"],
 ) -> float:
     """mAP if only the instances that were found had been there; a class of which none was found keeps its 0."""
-    ap = ap_per_class(right[:, None], labels, truth_labels)[:, 0]
-    present, n_truth = np.unique(truth_labels, return_counts=True)
-    n_reached = np.array([reached[truth_labels == label].sum() for label in present])
+    ap = ap_per_class(right[:, None], labels, truth_class_ids)[:, 0]
+    present, n_truth = np.unique(truth_class_ids, return_counts=True)
+    n_reached = np.array([reached[truth_class_ids == label].sum() for label in present])
     return 100.0 * float((ap * n_truth / np.maximum(n_reached, 1)).mean())

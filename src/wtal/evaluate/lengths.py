@@ -32,7 +32,7 @@ def by_length(case: Case, found: Int[np.ndarray, " n"]) -> tuple[LengthBin, ...]
     """
     edges = (0.0, *case.protocol.length_bins_s, np.inf)
     names = NAMES if len(edges) == len(NAMES) + 1 else tuple(str(i) for i in range(len(edges) - 1))
-    n_normal = len(case.truth) / max(len(case.labels), 1)
+    n_normal = len(case.truth) / max(len(case.class_ids), 1)
     bins = []
     for name, (low, high) in zip(names, pairwise(edges), strict=True):
         inside = (low < case.truth_lengths_s) & (case.truth_lengths_s <= high)
@@ -58,9 +58,9 @@ def _normalised_map(
     n_normal: float,
 ) -> float | None:
     ap = []
-    for label in np.unique(case.truth.labels[inside]):
-        of_class = counted & (case.predictions.labels == label)
-        n_truth = int((case.truth.labels[inside] == label).sum())
+    for label in np.unique(case.truth.class_ids[inside]):
+        of_class = counted & (case.predictions.class_ids == label)
+        n_truth = int((case.truth.class_ids[inside] == label).sum())
         ap.append(_normalised_ap(right[of_class], n_truth, n_normal))
     return 100.0 * float(np.mean(ap)) if ap else None
 

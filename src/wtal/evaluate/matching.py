@@ -3,8 +3,10 @@
 import numpy as np
 from jaxtyping import Float, Int
 
+from wtal.compiled import Floats, Integers, compiled
 from wtal.errors import InputError
 from wtal.evaluate.case import Case
+from wtal.overlap import tiou
 
 
 def match(case: Case, tiou: tuple[float, ...]) -> Int[np.ndarray, "n thresholds"]:
@@ -21,8 +23,6 @@ def match(case: Case, tiou: tuple[float, ...]) -> Int[np.ndarray, "n thresholds"
     >>> match(prepare(found, truth), (0.5, 0.9)).tolist()
     [[0, 0], [-1, -1], [1, -1]]
     """
-    from wtal.compiled.matching import match_greedily
-
     first, past = candidates(case, same_class=True)
     return match_greedily(case.predictions.segments, first, past, case.truth.segments, _thresholds(tiou))
 
@@ -32,7 +32,7 @@ def candidates(case: Case, *, same_class: bool) -> tuple[Int[np.ndarray, " n"], 
     n_classes = len(case.classes) if same_class else 1
     keys = []
     for table in (case.truth, case.predictions):
-        keys.append(table.videos * n_classes + (table.labels if same_class else 0))
+        keys.append(table.videos * n_classes + (table.class_ids if same_class else 0))
     truth, found = keys
     return np.searchsorted(truth, found, side="left"), np.searchsorted(truth, found, side="right")
 
@@ -41,3 +41,87 @@ def _thresholds(tiou: tuple[float, ...]) -> Float[np.ndarray, " thresholds"]:
     if not all(0 < threshold <= 1 for threshold in tiou):
         raise InputError(f"tIoU thresholds lie in (0, 1], got {tiou}")
     return np.array(tiou, np.float64)
+
+
+@compiled
+def match_greedily(
+    segments: Floats,
+    first_truth: Integers,
+    past_truth: Integers,
+    truth: Floats,
+    thresholds: Floats,
+) -> Integers:
+    """The true segment that each prediction finds at each threshold (n, thresholds), or -1.
+
+    Predictions come best first; prediction i may find the true segments `first_truth[i]:past_truth[i]`. It
+    takes the one of highest tIoU that is not taken yet at that threshold; of equals the first.
+    """
+    n = len(segments)
+    found = np.full((n, len(thresholds)), -1, np.int64)
+    taken = np.zeros((len(thresholds), len(truth)), np.bool_)
+    most = 0
+    for i in range(n):
+        most = max(most, past_truth[i] - first_truth[i])
+    tious = np.empty(most, np.float64)
+    for i in range(n):
+        first, past = first_truth[i], past_truth[i]
+        highest = 0.0
+        for j in range(first, past):
+            tious[j - first] = tiou(segments[i, 0], segments[i, 1], truth[j, 0], truth[j, 1])
+            highest = max(highest, tious[j - first])
+        for t in range(len(thresholds)):
+            if highest < thresholds[t] or highest == 0.0:
+                continue
+            best = -1
+            best_tiou = 0.0
+            for j in range(first, past):
+                shared = tious[j - first]
+                if shared >= thresholds[t] and shared > best_tiou and not taken[t, j]:
+                    best = j
+                    best_tiou = shared
+            if best >= 0:
+                taken[t, best] = True
+                found[i, t] = best
+    return found
+
+
+@compiled
+def highest_tious(
+    segments: Floats,
+    class_ids: Integers,
+    first_truth: Integers,
+    past_truth: Integers,
+    truth: Floats,
+    truth_class_ids: Integers,
+) -> Floats:
+    """Each prediction's highest tIoU with a true segment of its own class, and of another class (n, 2)."""
+    highest = np.zeros((len(segments), 2), np.float64)
+    for i in range(len(segments)):
+        for j in range(first_truth[i], past_truth[i]):
+            shared = tiou(segments[i, 0], segments[i, 1], truth[j, 0], truth[j, 1])
+            other = 0 if class_ids[i] == truth_class_ids[j] else 1
+            highest[i, other] = max(highest[i, other], shared)
+    return highest
+
+
+@compiled
+def ranks_of_first_cover(
+    segments: Floats,
+    ranks: Integers,
+    first_truth: Integers,
+    past_truth: Integers,
+    truth: Floats,
+    thresholds: Floats,
+) -> Integers:
+    """The rank in its video of the first proposal that covers each true segment (truth, thresholds).
+
+    A true segment that no proposal covers has the largest integer instead.
+    """
+    cover = np.full((len(truth), len(thresholds)), np.iinfo(np.int64).max, np.int64)
+    for i in range(len(segments)):
+        for j in range(first_truth[i], past_truth[i]):
+            shared = tiou(segments[i, 0], segments[i, 1], truth[j, 0], truth[j, 1])
+            for t in range(len(thresholds)):
+                if shared >= thresholds[t] and shared > 0.0 and ranks[i] < cover[j, t]:
+                    cover[j, t] = ranks[i]
+    return cover

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from wtal.errors import InputError
 from wtal.evaluate.case import Case
-from wtal.evaluate.matching import candidates
+from wtal.evaluate.matching import candidates, ranks_of_first_cover
 
 DEFAULT_TIOU = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
@@ -28,8 +28,6 @@ def average_recall(
     >>> average_recall(prepare(found, truth), counts=(1, 2)).tolist()
     [0.5, 1.0]
     """
-    from wtal.compiled.matching import ranks_of_first_cover
-
     if not len(case.truth):
         raise InputError("there is no true instance in these videos, so there is nothing to cover")
     if min(counts, default=0) < 1:

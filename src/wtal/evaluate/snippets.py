@@ -1,13 +1,10 @@
 """Whole snippets: the integers in which the W-TALC form measures, at 25 frames a second and 16 frames a snippet."""
 
-from typing import Literal
-
 import numpy as np
 from jaxtyping import Float
 
+from wtal.instances import Unit
 from wtal.timebase import TimeBase
-
-Unit = Literal["seconds", "snippets"]
 
 #: The W-TALC form knows one clock.
 CLOCK = TimeBase(fps=25.0, stride_frames=16.0)

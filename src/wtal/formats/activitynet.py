@@ -14,7 +14,7 @@ from wtal.annotations import Annotations, Video
 from wtal.errors import InputError
 from wtal.files import written_whole
 from wtal.formats.rows import Rows, in_writing_order
-from wtal.instances import Instances
+from wtal.instances import Instances, Unit
 
 
 def read_annotations(path: Path | str) -> Annotations:
@@ -70,7 +70,7 @@ def write_annotations(path: Path | str, annotations: Annotations) -> None:
     _write(path, {"version": "wtal", "taxonomy": [], "database": database})
 
 
-def read_predictions(path: Path | str, classes: Sequence[str]) -> dict[str, Instances]:
+def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "seconds") -> dict[str, Instances]:
     """The predicted instances of each video, labelled by their position in `classes`.
 
     A label that is not in `classes` is an error; which videos are known is the evaluation's business.
@@ -78,7 +78,7 @@ def read_predictions(path: Path | str, classes: Sequence[str]) -> dict[str, Inst
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "pred.json"
     >>> write_predictions(path, {"a": Instances([[1.0, 2.0]], [0.5], [1])}, ["Run", "Jump"])
-    >>> read_predictions(path, ["Run", "Jump"])["a"].labels.tolist()
+    >>> read_predictions(path, ["Run", "Jump"])["a"].class_ids.tolist()
     [1]
     """
     rows = Rows(path, classes)
@@ -91,7 +91,7 @@ def read_predictions(path: Path | str, classes: Sequence[str]) -> dict[str, Inst
             if "score" not in entry:
                 raise InputError(f"{path}: {where} has no score")
             rows.add(name, label, start, end, entry["score"], where=where)
-    return rows.instances()
+    return rows.instances(unit)
 
 
 def write_predictions(path: Path | str, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from wtal.errors import InputError
 from wtal.files import written_whole
 from wtal.formats.rows import Rows, in_writing_order
-from wtal.instances import Instances
+from wtal.instances import Instances, Unit
 
 COLUMNS = ("video", "label", "start", "end", "score")
 
 
-def read_predictions(path: Path | str, classes: Sequence[str]) -> dict[str, Instances]:
+def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "seconds") -> dict[str, Instances]:
     """The instances of each video; columns may come in any order, and further ones are ignored.
 
     >>> import tempfile
@@ -43,7 +43,7 @@ def read_predictions(path: Path | str, classes: Sequence[str]) -> dict[str, Inst
         raise InputError(f"{path} is not a text file (byte {error.start} is not UTF-8)") from error
     except csv.Error as error:
         raise InputError(f"{path} is not CSV: {error}") from error
-    return rows.instances()
+    return rows.instances(unit)
 
 
 def write_predictions(path: Path | str, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:

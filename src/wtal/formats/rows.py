@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wtal.errors import DataWarning, InputError
-from wtal.instances import Instances
+from wtal.instances import Instances, Unit
 
 
 class Rows:
@@ -44,7 +44,7 @@ class Rows:
             return
         self._rows.setdefault(video, []).append((start_s, end_s, confidence, self._number[label]))
 
-    def instances(self) -> dict[str, Instances]:
+    def instances(self, unit: Unit = "seconds") -> dict[str, Instances]:
         """What was gathered, with one warning for all that was not."""
         if self._dropped:
             warnings.warn(
@@ -53,7 +53,7 @@ class Rows:
                 DataWarning,
                 stacklevel=3,
             )
-        return {video: _as_instances(rows) for video, rows in self._rows.items()}
+        return {video: _as_instances(rows, unit) for video, rows in self._rows.items()}
 
     def _number_of(self, value: Any, what: str, where: str) -> float:
         try:
@@ -76,21 +76,21 @@ def in_writing_order(
     for video in sorted(predictions):
         if not video:
             raise InputError("a video needs a name, got ''")
-        found = predictions[video].sorted()
-        if len(found) and int(found.labels.max()) >= len(classes):
+        found = predictions[video].wanted_in("seconds", "files").sorted()
+        if len(found) and int(found.class_ids.max()) >= len(classes):
             raise InputError(
-                f"video {video} has an instance of class number {found.labels.max()}, "
+                f"video {video} has an instance of class number {found.class_ids.max()}, "
                 f"but there are {len(classes)} classes"
             )
-        names = [classes[number] for number in found.labels.tolist()]
+        names = [classes[number] for number in found.class_ids.tolist()]
         yield (
             video,
             list(zip(names, found.starts.tolist(), found.ends.tolist(), found.scores.tolist(), strict=True)),
         )
 
 
-def _as_instances(rows: list[tuple[float, float, float, int]]) -> Instances:
+def _as_instances(rows: list[tuple[float, float, float, int]], unit: Unit) -> Instances:
     if not rows:
-        return Instances.empty()
-    starts, ends, scores, labels = zip(*rows, strict=True)
-    return Instances(list(zip(starts, ends, strict=True)), scores, labels)
+        return Instances.empty(unit)
+    starts, ends, scores, class_ids = zip(*rows, strict=True)
+    return Instances(list(zip(starts, ends, strict=True)), scores, class_ids, unit=unit)

@@ -89,7 +89,7 @@ class BM(Model):
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """`foreground`, `background`, `guide` and `cluster`."""
         inner: Inner = output.inner
-        tags = batch.tags()
+        tags = batch.known_tags()
         guides = zip(torch.split(softmax(inner.frames.detach(), dim=1), list(batch.lengths)), tags, strict=True)
         wanted = torch.cat([_guidance(smoothed(part, self.smoothing), labels) for part, labels in guides])
         off = (output.attention[:, None] - wanted).abs().sum(dim=1)

@@ -90,7 +90,7 @@ class FACNet(Model):
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """`classwise`, `agnostic` and `mil`; only the last knows that every video has background."""
         inner: Inner = output.inner
-        tags = batch.tags()
+        tags = batch.known_tags()
         action, with_background = pad(tags, (0, 1), value=0.0), pad(tags, (0, 1), value=1.0)
         values = {
             "classwise": normalised_cross_entropy(inner.classwise, action),

@@ -16,7 +16,7 @@ from wtal.errors import InputError
 class Batch:
     """Whole videos packed behind each other: nothing is spent on padding, however different their lengths.
 
-    `labels` are 1 for each class that a video is tagged with (background is no class). `seeds`, one per video, make
+    `tags` are 1 for each class that a video is tagged with (background is no class). `seeds`, one per video, make
     what is random in a model (dropout) depend on the video and the step alone, not on how videos are spread over
     batches or processes; without them it comes from torch's global generator.
 
@@ -27,7 +27,7 @@ class Batch:
 
     features: Float[Tensor, "n d"]
     lengths: tuple[int, ...]
-    labels: Float[Tensor, "b c"] | None = None
+    tags: Float[Tensor, "b c"] | None = None
     seeds: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -36,7 +36,7 @@ class Batch:
                 f"a batch needs videos of at least one snippet that add up to its {len(self.features)} rows of "
                 f"features, got lengths {self.lengths}"
             )
-        for name, given in (("labels", self.labels), ("seeds", self.seeds)):
+        for name, given in (("tags", self.tags), ("seeds", self.seeds)):
             if given is not None and len(given) != len(self.lengths):
                 raise InputError(f"{name} of {len(self.lengths)} videos must be as many, got {len(given)}")
 
@@ -44,33 +44,33 @@ class Batch:
     def pack(
         cls,
         videos: Sequence[Float[Tensor, "_ d"]],
-        labels: Float[Tensor, "b c"] | None = None,
+        tags: Float[Tensor, "b c"] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Batch":
         """A batch of these videos' features."""
         lengths = tuple(len(video) for video in videos)
-        return cls(torch.cat(list(videos)), lengths, labels, None if seeds is None else tuple(seeds))
+        return cls(torch.cat(list(videos)), lengths, tags, None if seeds is None else tuple(seeds))
 
     @property
     def offsets(self) -> tuple[int, ...]:
         """Row where each video begins, and the end of the last."""
         return tuple(accumulate(self.lengths, initial=0))
 
-    def tags(self) -> Float[Tensor, "b c"]:
-        """The labels, without which nothing can be learned."""
-        if self.labels is None:
-            raise InputError("learning needs the videos' labels, got a batch without")
-        return self.labels
+    def known_tags(self) -> Float[Tensor, "b c"]:
+        """The tags, without which nothing can be learned."""
+        if self.tags is None:
+            raise InputError("learning needs the videos' tags, got a batch without")
+        return self.tags
 
     def untagged(self) -> "Batch":
         """The same videos as if they carried no tag."""
-        labels = None if self.labels is None else torch.zeros_like(self.labels)
-        return Batch(self.features, self.lengths, labels, self.seeds)
+        tags = None if self.tags is None else torch.zeros_like(self.tags)
+        return Batch(self.features, self.lengths, tags, self.seeds)
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
-        labels = None if self.labels is None else self.labels.to(device)
-        return Batch(self.features.to(device), self.lengths, labels, self.seeds)
+        tags = None if self.tags is None else self.tags.to(device)
+        return Batch(self.features.to(device), self.lengths, tags, self.seeds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Output:
     """What every model says about a batch.
 
     The classes' columns may be followed by one for background. `tcam` is what instances are cut from at test,
-    `label_tcam` what they are cut from to make pseudo labels; most models have one for both. `inner` is the model's
+    `target_tcam` what they are cut from to make pseudo labels; most models have one for both. `inner` is the model's
     own: it comes back to the model's `losses` and is nobody else's concern.
 
     Several streams (RGB and flow, see wtal.models.streams) each say their own in `streams`; then instances are looked
@@ -97,7 +97,7 @@ class Output:
     attention: Float[Tensor, " n"]
     video_scores: Float[Tensor, "b c"]
     supervised: tuple[Supervised, ...]
-    label_tcam: Float[Tensor, "n c"] | None = None
+    target_tcam: Float[Tensor, "n c"] | None = None
     inner: Any = None
     weight: float = 1.0
     streams: tuple["Output", ...] = ()

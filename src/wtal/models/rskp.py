@@ -73,7 +73,7 @@ class RSKP(Model):
         spl_mix: tuple[float, float] = (0.8, 0.2),
         score_mix: tuple[float, float] = (0.6, 0.4),
         tcam_mix: tuple[float, float] = (0.6, 0.4),
-        label_mix: tuple[float, float] = (0.8, 0.2),
+        target_mix: tuple[float, float] = (0.8, 0.2),
         pseudo_mix: tuple[float, float] = (0.8, 0.2),
         precision: Precision = "float32",
         generator: torch.Generator | None = None,
@@ -89,7 +89,7 @@ class RSKP(Model):
         self.scale, self.warmup_epoch, self.zero_bank_with_targets = scale, warmup_epoch, zero_bank_with_targets
         self.back_weight, self.attention_weight, self.bank_weight = back_weight, attention_weight, bank_weight
         self.spl_stages, self.spl_temperature, self.spl_mix = spl_stages, spl_temperature, spl_mix
-        self.score_mix, self.tcam_mix, self.label_mix, self.pseudo_mix = score_mix, tcam_mix, label_mix, pseudo_mix
+        self.score_mix, self.tcam_mix, self.target_mix, self.pseudo_mix = score_mix, tcam_mix, target_mix, pseudo_mix
 
         self.embedding = nn.Linear(d, hidden)
         self.mu = nn.Parameter(torch.empty(n_mu, hidden))
@@ -115,8 +115,8 @@ class RSKP(Model):
             mu = time_means(x, responsibilities(x.dots(unit(mu)), sharpness))
         vectors: list[Tensor] = [mu]
         owns: list[Tensor | None] = [None]
-        if batch.labels is not None and bool(self.bank.filled):
-            memory, own = self.bank.slots_of(batch.labels)
+        if batch.tags is not None and bool(self.bank.filled):
+            memory, own = self.bank.slots_of(batch.tags)
             vectors.append(memory)
             owns.append(own.repeat_interleave(torch.tensor(batch.lengths, device=own.device), dim=0))
         # one reading of x for μ and the memory together
@@ -154,7 +154,7 @@ class RSKP(Model):
             of_videos = [softmax(branch.agnostic, dim=1) for branch in (o, m)]
         return Output(
             tcam=_mix(self.tcam_mix, of_snippets),
-            label_tcam=_mix(self.label_mix, of_snippets),
+            target_tcam=_mix(self.target_mix, of_snippets),
             attention=o.attention,
             video_scores=_mix(self.score_mix, of_videos),
             supervised=tuple(Supervised(b.logits, w) for b, w in zip((o, m), self.pseudo_mix, strict=True)),
@@ -164,7 +164,7 @@ class RSKP(Model):
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:
         """`fore`, `back`, `attention` and `spl`, weighted and summed over the videos."""
         branches: dict[str, Branch] = output.inner.branches
-        labels, lengths = batch.tags(), batch.lengths
+        labels, lengths = batch.known_tags(), batch.lengths
         fore_target, back_target = pad(labels, (0, 1), value=0.0), pad(labels, (0, 1), value=1.0)
         shares = {"o": 1.0, "m": 1.0, "r": self.bank_weight}
         fore = [shares[k] * normalised_cross_entropy(b.agnostic, fore_target) for k, b in branches.items()]
@@ -185,7 +185,7 @@ class RSKP(Model):
         """After the warm-up, let the step's μ compete for a place in the memory; those of other processes, too."""
         if epoch > self.warmup_epoch:
             inner = output.inner
-            self.bank.update(*of_all_processes(inner.mu, inner.mu_scores[..., :-1], batch.tags()))
+            self.bank.update(*of_all_processes(inner.mu, inner.mu_scores[..., :-1], batch.known_tags()))
 
     def end_epoch(self, epoch: int, batches: Iterable[Batch]) -> None:
         """Fill the memory once, at the end of the warm-up."""
@@ -196,7 +196,7 @@ class RSKP(Model):
         with torch.no_grad():
             for batch in batches:
                 inner = self(batch).inner
-                self.bank.update(inner.mu, inner.mu_scores[..., :-1], batch.tags())
+                self.bank.update(inner.mu, inner.mu_scores[..., :-1], batch.known_tags())
         self.bank.filled.fill_(True)
         self.train(training)
 

@@ -57,7 +57,7 @@ class STPN(Model):
 
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """`video` and `sparsity`."""
-        entropies = binary_cross_entropy_with_logits(output.inner, batch.tags(), reduction="none")
+        entropies = binary_cross_entropy_with_logits(output.inner, batch.known_tags(), reduction="none")
         return {
             "video": over_classes(entropies, self.class_reduction).sum(),
             "sparsity": self.sparsity_weight * video_means(output.attention, batch.lengths).sum(),

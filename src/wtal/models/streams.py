@@ -78,7 +78,7 @@ class Streams(Model):
         """The batch as stream `i` sees it; what is random in it differs from the other streams."""
         features = batch.features[:, i * self.width : (i + 1) * self.width].contiguous()
         seeds = None if batch.seeds is None else tuple(seed + i for seed in batch.seeds)
-        return Batch(features, batch.lengths, batch.labels, seeds)
+        return Batch(features, batch.lengths, batch.tags, seeds)
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,7 +105,7 @@ class WUM(Model):
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """`video`, `background` and `magnitude`."""
         inner: Inner = output.inner
-        tags = batch.tags()
+        tags = batch.known_tags()
         share = tags / (tags.sum(dim=1, keepdim=True) + 1e-8)
         even = torch.full_like(share, 1 / share.shape[1])
 

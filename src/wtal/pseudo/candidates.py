@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from wtal.compiled import Floats, compiled
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.pseudo.flanks import QUARTER, Flanks
@@ -29,16 +30,18 @@ class Candidates:
     def weighted(self, weight: float) -> "Candidates":
         """The same candidates, their scores and means times `weight`: that of the stream they were found in."""
         found = self.instances
-        return Candidates(Instances.unchecked(found.segments, weight * found.scores, found.labels), weight * self.inner)
+        return Candidates(found.scored(weight * found.scores), weight * self.inner)
 
     @classmethod
     def concat(cls, parts: Sequence["Candidates"]) -> "Candidates":
         """All candidates of `parts`: one per class, or one per curve where several curves are cut (WUM)."""
+        if not parts:
+            return cls(Instances.empty("snippets"), np.zeros(0))
         if len(parts) == 1:
             return parts[0]
         return cls(
             Instances.concat([part.instances for part in parts]),
-            np.concatenate([np.zeros(0), *[part.inner for part in parts]]),
+            np.concatenate([part.inner for part in parts]),
         )
 
 
@@ -97,8 +100,6 @@ def find_candidates(
     if video_scores is not None and video_scores.shape != (c,):
         raise InputError(f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}")
 
-    from wtal.compiled.runs import runs_with_contrast
-
     parts = []
     for label in chosen:
         scoring = _upsampled(tcam[:, label], upsample)
@@ -119,8 +120,8 @@ def find_candidates(
             video_score_weight * float(video_scores[label]) if video_scores is not None else 0.0,
             zero_below,
         )
-        labels = np.full(len(found), label)
-        parts.append(Candidates(Instances.unchecked(found[:, :2], found[:, 2], labels), found[:, 3]))
+        class_ids = np.full(len(found), label)
+        parts.append(Candidates(Instances.unchecked(found[:, :2], found[:, 2], class_ids, "snippets"), found[:, 3]))
     return Candidates.concat(parts)
 
 
@@ -160,3 +161,87 @@ def _checked_classes(classes: Sequence[int] | Int[np.ndarray, " k"] | None, n_cl
         bad = chosen[(chosen < 0) | (chosen >= n_classes)]
         raise InputError(f"class {bad[0]} is not in the TCAM, which has classes 0 to {n_classes - 1}")
     return chosen
+
+
+@compiled
+def runs_with_contrast(
+    cutting: Floats,
+    scoring: Floats,
+    levels: Floats,
+    cells: int,
+    min_length: float,
+    before: float,
+    after: float,
+    flank_scale: float,
+    flank_power: float,
+    truncate: bool,
+    outer_weight: float,
+    bonus: float,
+    zero_below: bool,
+) -> Floats:
+    """Start, end, score and inner mean of each run of `cutting > level`, level by level, from left to right.
+
+    Curves have `cells` cells per snippet, results are in snippets. Levels ascend, so that each run lies in one of the
+    level below and only those are searched. Means come from the cumulative sum, so a run costs the same whatever its
+    length. With `zero_below` what the level cuts off counts as 0, which makes a sum of its own for each level.
+    """
+    n = len(cutting)
+    total = np.zeros(n + 1)
+    for i in range(n):
+        total[i + 1] = total[i] + scoring[i]
+    found = np.empty((len(levels) * ((n + 1) // 2), 4))
+    count = 0
+    # runs of the level below; below the lowest, the whole curve
+    starts, ends = np.zeros((n + 1) // 2 + 1, np.int64), np.full((n + 1) // 2 + 1, n)
+    n_below = 1 if n else 0
+    for level in levels:
+        n_here = 0
+        if zero_below:
+            for i in range(n):
+                total[i + 1] = total[i] + (scoring[i] if cutting[i] > level else 0.0)
+        next_starts, next_ends = np.empty_like(starts), np.empty_like(ends)
+        for run in range(n_below):
+            start = -1
+            for i in range(starts[run], ends[run] + 1):
+                if i < ends[run] and cutting[i] > level:
+                    start = i if start < 0 else start
+                elif start >= 0:
+                    next_starts[n_here], next_ends[n_here] = start, i
+                    n_here += 1
+                    length = (i - start) / cells
+                    if length >= min_length:
+                        low, high = start / cells - before, i / cells + after
+                        width = flank_scale * length**flank_power
+                        left, right, last = low - width, high + width, n / cells
+                        if truncate:
+                            left, right, last = np.trunc(left), np.trunc(right), last - 1.0
+                        inside, inside_length = _integral(total, low, high, cells)
+                        left_part, left_length = _integral(total, left, low, cells)
+                        right_part, right_length = _integral(total, high, min(right, last), cells)
+                        outside = left_length + right_length
+                        inner = inside / inside_length if inside_length > 0.0 else 0.0
+                        outer = (left_part + right_part) / outside if outside > 0.0 else 0.0
+                        found[count, 0] = low
+                        found[count, 1] = high
+                        found[count, 2] = inner - outer_weight * outer + bonus
+                        found[count, 3] = inner
+                        count += 1
+                    start = -1
+        starts, ends, n_below = next_starts, next_ends, n_here
+    return found[:count].copy()  # the scratch space is for the worst case, and far larger
+
+
+@compiled
+def _integral(total: Floats, low: float, high: float, cells: int) -> tuple[float, float]:
+    """Integral of a curve over a span, and how much of the span lies on the curve.
+
+    The integral of a step function is linear between cell borders, so interpolating its cumulative sum is exact.
+    """
+    n = len(total) - 1
+    a, b = min(max(low * cells, 0.0), float(n)), min(max(high * cells, 0.0), float(n))
+    if b <= a:
+        return 0.0, 0.0
+    i, j = min(int(a), n - 1), min(int(b), n - 1)
+    at_a = total[i] + (a - i) * (total[i + 1] - total[i])
+    at_b = total[j] + (b - j) * (total[j + 1] - total[j])
+    return (at_b - at_a) / cells, (b - a) / cells

@@ -16,7 +16,7 @@ Source = Literal["raw", "delta"]
 First = Literal["raw", "nothing"]
 
 
-def delta_labels(
+def delta_targets(
     labels: Float[np.ndarray, "t c"],
     previous: Float[np.ndarray, "t2 c2"] | None,
     *,
@@ -28,9 +28,9 @@ def delta_labels(
     The first generation has none before it: it stands for itself (`raw`, as if the labels before were all 0), or
     supervises nothing.
 
-    >>> delta_labels(np.array([[0.5]]), np.array([[0.2]]), scale=2.0).round(6).tolist()
+    >>> delta_targets(np.array([[0.5]]), np.array([[0.2]]), scale=2.0).round(6).tolist()
     [[0.6]]
-    >>> delta_labels(np.array([[0.5]]), None, first="nothing").tolist()
+    >>> delta_targets(np.array([[0.5]]), None, first="nothing").tolist()
     [[0.0]]
     """
     if previous is None:

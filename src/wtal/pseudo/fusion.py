@@ -11,10 +11,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from wtal.compiled import Floats, Integers, compiled
 from wtal.errors import InputError
 from wtal.instances import Instances
-from wtal.overlap import Overlap, greedy_groups
+from wtal.overlap import Overlap, shared_and_whole
 from wtal.pseudo.candidates import Candidates
+from wtal.pseudo.templates import TEMPLATES, sums_by_group
 
 Template = Literal["gaussian", "exponential", "student_t", "uniform"]
 Logit = Literal["score", "inner"]
@@ -61,9 +63,6 @@ def fuse(
     >>> fused.instances.segments.tolist(), fused.members(0).tolist()
     ([[2.5, 6.0], [20.0, 22.0]], [0, 1])
     """
-    from wtal.compiled.groups import softmax_by_group
-    from wtal.pseudo.templates import TEMPLATES
-
     if not temperature > 0:
         raise InputError(f"the temperature must be above 0, got {temperature}")
     if template not in TEMPLATES:
@@ -79,9 +78,109 @@ def fuse(
     values = np.empty((len(found), 3))
     values[:, :2], values[:, 2] = found.segments, found.scores
     fitted, converged = TEMPLATES[template](values, weights, group, m)
-    fused = Instances.unchecked(fitted[:, :2], fitted[:, 2], found.labels[anchors])
+    fused = Instances.unchecked(fitted[:, :2], fitted[:, 2], found.class_ids[anchors], found.unit)
 
     order = fused.order()
     rank = np.empty(m, np.int64)
     rank[order] = np.arange(m)
     return Fused(fused[order], rank[group], weights, converged[order])
+
+
+def greedy_groups(
+    instances: Instances, *, threshold: float, overlap: Overlap = "iou", pad: float = 0.0
+) -> tuple[Int[np.ndarray, " g"], Int[np.ndarray, " n"]]:
+    """The best instance of each group, and the group of each instance; never across classes.
+
+    The best instance not yet taken takes every other of its class whose overlap with it exceeds `threshold`,
+    until none is left (Eq. 1 of the paper; also the groups of NMS). Equal scores go by start, then end.
+
+    >>> near = Instances([[0.0, 4.0], [0.0, 5.0], [8.0, 9.0]], scores=[0.5, 0.9, 0.1])
+    >>> anchors, group = greedy_groups(near, threshold=0.5)
+    >>> anchors.tolist(), group.tolist()
+    ([1, 2], [0, 0, 1])
+    """
+    if pad:
+        instances.wanted_in("snippets", "overlaps of padded lengths")
+    if not threshold >= 0:
+        raise InputError(f"the overlap threshold must be 0 or more, got {threshold}")
+    return _greedy_groups(
+        instances.starts,
+        instances.ends,
+        instances.scores,
+        instances.class_ids,
+        float(threshold),
+        overlap == "own_length",
+        float(pad),
+    )
+
+
+@compiled
+def _greedy_groups(
+    starts: Floats,
+    ends: Floats,
+    scores: Floats,
+    class_ids: Integers,
+    threshold: float,
+    own_length: bool,
+    pad: float,
+) -> tuple[Integers, Integers]:
+    """The best of each group, and each one's group: the best free one takes all of its class that overlap it enough.
+
+    Equal scores go by start, then end. `own_length` divides the intersection by the taken segment's length instead of
+    the union; `pad` is added to lengths and intersections (1 where the positions are inclusive integers). The anchor
+    always belongs to its own group.
+    """
+    n = len(starts)
+    order = _best_first(starts, ends, scores)
+    start, end, of = starts[order], ends[order], class_ids[order]
+    following = np.arange(1, n + 1)  # a chain through what is not yet in a group
+    group = np.empty(n, np.int64)
+    anchors = np.empty(n, np.int64)
+    n_groups = 0
+    anchor = 0
+    while anchor < n:
+        anchors[n_groups] = order[anchor]
+        group[order[anchor]] = n_groups
+        last, other = anchor, following[anchor]
+        while other < n:
+            shared, whole = shared_and_whole(start[other], end[other], start[anchor], end[anchor], own_length, pad)
+            if shared > 0.0 and shared > threshold * whole and of[other] == of[anchor]:
+                group[order[other]] = n_groups
+                following[last] = following[other]
+            else:
+                last = other
+            other = following[other]
+        n_groups += 1
+        anchor = following[anchor]
+    return anchors[:n_groups], group
+
+
+@compiled
+def _best_first(starts: Floats, ends: Floats, scores: Floats) -> Integers:
+    """Indices by score, highest first; equal ones by start, then end."""
+    order = np.argsort(-scores)
+    for k in range(1, len(order)):
+        # equal scores are few and side by side, so putting them in order by insertion costs little
+        i, place = order[k], k
+        while place > 0:
+            j = order[place - 1]
+            before = starts[i] < starts[j] or (starts[i] == starts[j] and ends[i] < ends[j])
+            if scores[j] != scores[i] or not before:
+                break
+            order[place] = j
+            place -= 1
+        order[place] = i
+    return order
+
+
+@compiled
+def softmax_by_group(logits: Floats, group: Integers, m: int) -> Floats:
+    """Softmax inside each group; the best logit is subtracted first, so that exp() stays in range at any size."""
+    best = np.full(m, -np.inf)
+    for i in range(len(logits)):
+        best[group[i]] = max(best[group[i]], logits[i])
+    weights = np.exp(logits - best[group])
+    total = sums_by_group(weights.reshape(-1, 1), group, m)
+    for i in range(len(logits)):
+        weights[i] /= total[group[i], 0]
+    return weights

@@ -50,7 +50,7 @@ class Labels:
         return values
 
 
-def label_video(
+def make_targets(
     instances: Instances,
     n_snippets: int,
     n_classes: int,
@@ -72,14 +72,15 @@ def label_video(
     Where no solution exists the constraints give way, by as little as possible in sum.
     A snippet is inside when its centre is; an instance narrower than a snippet holds the one under its middle.
 
-    >>> labels = label_video(Instances([[2.0, 6.0]], [0.8], [1]), n_snippets=8, n_classes=2)
+    >>> labels = make_targets(Instances([[2.0, 6.0]], [0.8], [1], unit="snippets"), n_snippets=8, n_classes=2)
     >>> labels.values[:, 1].round(6).tolist(), labels.status
     ([0.0, 0.0, 0.2, 0.2, 0.2, 0.2, 0.0, 0.0], {1: 'exact'})
     """
     if n_snippets < 1 or n_classes < 1:
         raise InputError(f"a video needs snippets and classes, got {n_snippets} and {n_classes}")
-    if len(instances) and instances.labels.max() >= n_classes:
-        raise InputError(f"class {instances.labels.max()} is out of range: there are {n_classes} classes")
+    instances.wanted_in("snippets", "pseudo labels")
+    if len(instances) and instances.class_ids.max() >= n_classes:
+        raise InputError(f"class {instances.class_ids.max()} is out of range: there are {n_classes} classes")
     if not upper > 0:
         raise InputError(f"the upper bound of labels must be above 0, got {upper}")
     if rows not in ("sum", "mean") or solution not in ("least_norm", "vertex"):
@@ -88,23 +89,23 @@ def label_video(
     columns: dict[int, Float[np.ndarray, " t"]] = {}
     residual = np.zeros(len(instances))
     status: dict[int, Status] = {}
-    for label in np.unique(instances.labels).tolist():
-        of_label = np.flatnonzero(instances.labels == label)
-        of_label = of_label[np.argsort(instances.starts[of_label], kind="stable")]  # neighbours in time side by side
-        scores = instances.scores[of_label]
-        pattern, size, cell_of_snippet = _groups(instances.segments[of_label], n_snippets, flanks)
+    for label in np.unique(instances.class_ids).tolist():
+        of_class = np.flatnonzero(instances.class_ids == label)
+        of_class = of_class[np.argsort(instances.starts[of_class], kind="stable")]  # neighbours in time side by side
+        scores = instances.scores[of_class]
+        pattern, size, cell_of_snippet = _groups(instances.segments[of_class], n_snippets, flanks)
         contrast, unit = _contrast(pattern, size, rows)
         # every row in units of a summed label, so that one price per unit of slack suits long and short instances
         program = solve_elastic(contrast * unit[:, None], scores * unit, size, upper)
         solved = program.x if solution == "vertex" else least_norm(program)
         columns[label] = solved[cell_of_snippet]
-        residual[of_label] = contrast @ solved - scores
-        off = np.abs(residual[of_label]) > TOLERANCE * np.maximum(1.0, np.abs(scores))
+        residual[of_class] = contrast @ solved - scores
+        off = np.abs(residual[of_class]) > TOLERANCE * np.maximum(1.0, np.abs(scores))
         status[label] = "elastic" if off.any() else "exact"
     return Labels((n_snippets, n_classes), columns, residual, status)
 
 
-def label_videos(
+def make_all_targets(
     videos: Iterable[tuple[Instances, int]],
     n_classes: int,
     *,
@@ -114,12 +115,12 @@ def label_videos(
     upper: float = np.inf,
     solution: Solution = "least_norm",
 ) -> list[Labels]:
-    """`label_video` of each (instances, number of snippets), in `workers` processes if asked.
+    """`make_targets` of each (instances, number of snippets), in `workers` processes if asked.
 
     A process takes about a second to start, so that more than one pays from some thousand videos on; a script that
     asks for more must guard its main part with `if __name__ == "__main__"`, as always with multiprocessing.
 
-    >>> [found.values.shape for found in label_videos([(Instances.empty(), 3), (Instances.empty(), 5)], 2)]
+    >>> [found.values.shape for found in make_all_targets([(Instances.empty("snippets"), n) for n in (3, 5)], 2)]
     [(3, 2), (5, 2)]
     """
     if workers < 1:
@@ -135,7 +136,7 @@ def label_videos(
 
 def _label(video: tuple[Instances, int], **options: Any) -> Labels:
     instances, n_snippets = video
-    return label_video(instances, n_snippets, **options)
+    return make_targets(instances, n_snippets, **options)
 
 
 def _groups(

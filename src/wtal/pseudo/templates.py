@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from wtal.compiled.groups import means_by_group, ranges_by_group, sums_by_group
+from wtal.compiled import Floats, Integers, compiled
 
 Samples = Float[np.ndarray, "n 3"]
 Weights = Float[np.ndarray, " n"]
@@ -90,3 +90,36 @@ TEMPLATES: dict[str, Callable[[Samples, Weights, Groups, int], Fit]] = {
     "student_t": student_t,
     "uniform": uniform,
 }
+
+
+@compiled
+def sums_by_group(values: Floats, group: Integers, m: int) -> Floats:
+    """Sum of the rows of each group."""
+    total = np.zeros((m, values.shape[1]))
+    for i in range(len(values)):
+        for k in range(values.shape[1]):
+            total[group[i], k] += values[i, k]
+    return total
+
+
+@compiled
+def means_by_group(values: Floats, weights: Floats, group: Integers, m: int) -> Floats:
+    """Weighted mean of the rows of each group, whose weights sum to 1; rounding cannot lead out of the rows' range."""
+    mean = np.zeros((m, values.shape[1]))
+    low, high = ranges_by_group(values, group, m)
+    for i in range(len(values)):
+        for k in range(values.shape[1]):
+            mean[group[i], k] += weights[i] * values[i, k]
+    return np.minimum(np.maximum(mean, low), high)
+
+
+@compiled
+def ranges_by_group(values: Floats, group: Integers, m: int) -> tuple[Floats, Floats]:
+    """Least and greatest of the rows of each group."""
+    low = np.full((m, values.shape[1]), np.inf)
+    high = np.full((m, values.shape[1]), -np.inf)
+    for i in range(len(values)):
+        for k in range(values.shape[1]):
+            low[group[i], k] = min(low[group[i], k], values[i, k])
+            high[group[i], k] = max(high[group[i], k], values[i, k])
+    return low, high

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wtal import __version__
+from wtal.figures.page import Page, render
+from wtal.figures.table import write_tables
 from wtal.files import written_whole
-from wtal.report.blocks import Page, render
 from wtal.report.configuration import configuration
 from wtal.report.content import Content
 from wtal.report.measures import label_qualities, measure
@@ -14,7 +15,6 @@ from wtal.report.pseudo import labels as pseudo_labels
 from wtal.report.quality import classes, errors, precision
 from wtal.report.runs import Loaded, load
 from wtal.report.summary import summary
-from wtal.report.table import write_tables
 from wtal.report.videos import videos
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import yaml
 
-from wtal.report.blocks import Block, Code, Folded, Section
+from wtal.figures.page import Block, Code, Folded, Section
+from wtal.figures.table import Column, Table, count
 from wtal.report.content import Content
 from wtal.report.runs import LoadedRun
-from wtal.report.table import Column, Table, count
 from wtal.typed import differences, plain
 
 

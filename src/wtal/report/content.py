@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from wtal.annotations import Annotations
-from wtal.report.blocks import Section, Text
+from wtal.figures.page import Section, Text
+from wtal.figures.plots import Line
 from wtal.report.measures import GenerationQuality, Measured
-from wtal.report.plots import Line
 from wtal.report.runs import Group, Loaded
 
 
@@ -20,7 +20,7 @@ class Content:
     protocol: str
     truth: Annotations | None
     measured: Mapping[str, Measured]
-    labels: Mapping[str, Sequence[GenerationQuality]]
+    targets: Mapping[str, Sequence[GenerationQuality]]
 
     @property
     def groups(self) -> tuple[Group, ...]:

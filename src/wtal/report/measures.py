@@ -13,18 +13,18 @@ from wtal.evaluate import (
     Diagnosis,
     Score,
     diagnose,
-    label_calibration,
-    label_quality,
     mean_average_precision,
     precision_recall,
     prepare,
     score,
+    target_calibration,
+    target_quality,
     video_precision,
 )
-from wtal.evaluate.labels import Clock, Labels
-from wtal.formats.labels import LabelFile, VideoLabels, read_labels
+from wtal.evaluate.target_quality import Clock, Labels
+from wtal.formats.targets import TargetFile, VideoTargets, read_targets
 from wtal.instances import Instances
-from wtal.pseudo.delta import delta_labels
+from wtal.pseudo.delta import delta_targets
 from wtal.report.runs import LoadedRun
 from wtal.timebase import TimeBase
 
@@ -69,7 +69,7 @@ class GenerationQuality:
     """
 
     epoch: int
-    labels: float
+    targets: float
     delta: float | None
     instances: float
     n_instances: int
@@ -79,17 +79,17 @@ class GenerationQuality:
 def label_qualities(one: LoadedRun, store: Store, truth: Annotations, protocol: str) -> list[GenerationQuality]:
     """The quality of each of the run's generations of labels that is there, the first one first."""
     clock = clocks(store, one.recipe.test.offset_snippets)
-    before: LabelFile | None = None
+    before: TargetFile | None = None
     found = []
     for epoch in one.generations:
-        path = one.run.labels(epoch)
+        path = one.run.targets(epoch)
         if not path.exists():
             continue
-        made = read_labels(path)
-        known = VideoLabels((name for name in made.labels if name in truth.videos), made.labels.__getitem__)
+        made = read_targets(path)
+        known = VideoTargets((name for name in made.targets if name in truth.videos), made.targets.__getitem__)
         delta = None
         if before is not None:
-            delta = quality(_changes(known, before.labels), truth, clock)
+            delta = quality(_changes(known, before.targets), truth, clock)
         seconds = in_seconds(made.instances, store, clock, n_classes=len(store.classes))
         result = score(
             {name: instances for name, instances in seconds.items() if name in truth.videos},
@@ -104,20 +104,20 @@ def label_qualities(one: LoadedRun, store: Store, truth: Annotations, protocol: 
                 delta,
                 average(result),
                 sum(map(len, seconds.values())),
-                label_calibration(known, truth, clock),
+                target_calibration(known, truth, clock),
             )
         )
         before = made
     return found
 
 
-def _changes(now: VideoLabels, before: VideoLabels) -> VideoLabels:
-    return VideoLabels(now, lambda name: delta_labels(now[name], before[name]))
+def _changes(now: VideoTargets, before: VideoTargets) -> VideoTargets:
+    return VideoTargets(now, lambda name: delta_targets(now[name], before[name]))
 
 
 def quality(labels: Labels, truth: Annotations, clock: Clock) -> float:
     """The mean snippet average precision."""
-    return label_quality(labels, truth, clock).mean
+    return target_quality(labels, truth, clock).mean
 
 
 def average(result: Score) -> float:
@@ -139,7 +139,7 @@ def in_seconds(
     """Instances of the snippet grid in seconds, without those of background."""
     return {
         name: clock[name].instances_to_seconds(
-            instances[instances.labels < n_classes], duration_s=store.duration_s(name)
+            instances[instances.class_ids < n_classes], duration_s=store.duration_s(name)
         )
         for name, instances in found.items()
     }

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from wtal.report.blocks import Block, Picture, Section, Text
+from wtal.figures.page import Block, Picture, Section, Text
+from wtal.figures.plots import Line, Panel, small_multiples
 from wtal.report.content import Content
-from wtal.report.plots import Line, Panel, small_multiples
 from wtal.report.runs import Group, LoadedRun
 
 

@@ -1,9 +1,9 @@
 """How good the pseudo labels were, generation by generation."""
 
-from wtal.report.blocks import Picture, Section, Side
+from wtal.figures.page import Picture, Section, Side
+from wtal.figures.plots import Line, calibration_plot, line_plot
+from wtal.figures.table import Column, Measure, Table, measured
 from wtal.report.content import Content, nothing, over_seeds
-from wtal.report.plots import Line, calibration_plot, line_plot
-from wtal.report.table import Column, Measure, Table, measured
 
 #: a share of fewer snippets than this is noise
 ENOUGH_SNIPPETS = 50
@@ -11,7 +11,7 @@ ENOUGH_SNIPPETS = 50
 
 def labels(content: Content) -> Section | None:
     """How good each generation of pseudo labels is; None if no run has any."""
-    with_labels = [group for group in content.groups if any(content.labels.get(one.name) for one in group.runs)]
+    with_labels = [group for group in content.groups if any(content.targets.get(one.name) for one in group.runs)]
     if not any(one.generations for one in content.loaded.runs):
         return None
     if not with_labels:
@@ -19,7 +19,7 @@ def labels(content: Content) -> Section | None:
     rows: list[tuple[Measure | str | None, ...]] = []
     starts, lines, calibrated = set(), [], []
     for group in with_labels:
-        runs = [content.labels[one.name] for one in group.runs if content.labels.get(one.name)]
+        runs = [content.targets[one.name] for one in group.runs if content.targets.get(one.name)]
         starts.add(len(rows))
         epochs = [g.epoch for g in runs[0]]
         for epoch in epochs:
@@ -28,13 +28,13 @@ def labels(content: Content) -> Section | None:
                 (
                     f"{group.name}, epoch {epoch}" if len(with_labels) > 1 else f"epoch {epoch}",
                     measured((g.n_instances for g in same), digits=0),
-                    measured(g.labels for g in same),
+                    measured(g.targets for g in same),
                     measured(g.delta for g in same),
                     measured(g.instances for g in same),
                 )
             )
         whole = [run for run in runs if [g.epoch for g in run] == epochs]
-        curves = [[g.labels for g in run] for run in whole]
+        curves = [[g.targets for g in run] for run in whole]
         lines.append(over_seeds(group.name, group.number, epochs, curves))
         for generation, place in ((runs[0][0], "first"), (runs[0][-1], "last")):
             mean, share, n = generation.calibration

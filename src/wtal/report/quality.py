@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from wtal.evaluate.diagnosis import KINDS
-from wtal.report.blocks import Block, Folded, Picture, Section
+from wtal.figures.page import Block, Folded, Picture, Section
+from wtal.figures.plots import Line, Panel, bars_by_class, small_multiples
+from wtal.figures.table import Column, Measure, Table, count, measured
 from wtal.report.content import Content, nothing
-from wtal.report.plots import Line, Panel, bars_by_class, small_multiples
 from wtal.report.runs import Group
-from wtal.report.table import Column, Measure, Table, count, measured
 
 #: more classes than this in one picture are only the best and the worst
 MANY_CLASSES = 40
@@ -50,7 +50,7 @@ def _instances_of(content: Content, names: Sequence[str]) -> list[int]:
     assert truth is not None
     split = content.groups[0].recipe.test_split
     number = {name: label for label, name in enumerate(truth.classes)}
-    labels = np.concatenate([v.instances.labels for v in truth.videos.values() if v.subset == split])
+    labels = np.concatenate([v.instances.class_ids for v in truth.videos.values() if v.subset == split])
     return [int((labels == number[name]).sum()) for name in names]
 
 

@@ -131,9 +131,9 @@ def load_run(folder: Path, name: str) -> LoadedRun:
     elif evaluation is None and not problems:
         problems.append("has no evaluation.json: the truth of its test videos was not known; its scores are missing")
     problems += [
-        f"labels of epoch {epoch} are missing (labels/{run.labels(epoch).name})"
+        f"labels of epoch {epoch} are missing (targets/{run.targets(epoch).name})"
         for epoch in made.generations
-        if not run.labels(epoch).exists()
+        if not run.targets(epoch).exists()
     ]
     return LoadedRun(run, name, recipe, environment, evaluation, log, tuple(problems))
 

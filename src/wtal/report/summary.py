@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from wtal.report.blocks import Block, Folded, Picture, Section, Tile, Tiles
+from wtal.figures.page import Block, Folded, Picture, Section, Tile, Tiles
+from wtal.figures.plots import Panel, small_multiples
+from wtal.figures.table import Cell, Column, Measure, Table, measured
 from wtal.report.content import Content, over_seeds
-from wtal.report.plots import Panel, small_multiples
 from wtal.report.runs import Group, LoadedRun
-from wtal.report.table import Cell, Column, Measure, Table, measured
 
 
 def summary(content: Content) -> Section:

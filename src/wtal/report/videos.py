@@ -6,15 +6,15 @@ import numpy as np
 
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
+from wtal.figures.page import Block, Picture, Section, Text
+from wtal.figures.style import GREEN, series
+from wtal.figures.timeline import Row, timeline
 from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
 from wtal.localize import Localizer
-from wtal.report.blocks import Block, Picture, Section, Text
 from wtal.report.content import Content, nothing
 from wtal.report.measures import clocks, mean_by_video
 from wtal.report.runs import Group
-from wtal.report.style import GREEN, series
-from wtal.report.timeline import Row, timeline
 
 
 def typical_videos(scores: Mapping[str, float], n: int = 2) -> dict[str, list[str]]:
@@ -77,16 +77,16 @@ def _picture(
 ) -> Picture:
     assert content.truth is not None
     true = content.truth.videos[name].instances
-    label = int(np.bincount(true.labels).argmax())
+    label = int(np.bincount(true.class_ids).argmax())
     rows: dict[str, Row] = {}
-    found: dict[str, Instances] = {"truth": true.of_label(label)}
+    found: dict[str, Instances] = {"truth": true.of_class(label)}
     colours = {"truth": GREEN}
     edges = None
     for run, group in _shown_runs(content).items():
         several = len(content.known) > 1
         row, curve = (group.name, f"{group.name}\nTCAM") if several else ("found", "TCAM")
         colours |= dict.fromkeys((row, curve), series(group.number))
-        found[row] = content.measured[run].predictions[name].of_label(label)
+        found[row] = content.measured[run].predictions[name].of_class(label)
         if (run, name) in maps:
             rows[curve] = maps[run, name].tcam[:, label]
             clock = clocks(store, group.recipe.test.offset_snippets)[name]

@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from wtal.errors import InputError
-from wtal.formats.labels import from_parts, to_parts
+from wtal.formats.targets import from_parts, to_parts
 from wtal.models.protocol import Model
 from wtal.training.relabel import Generations
 
@@ -109,8 +109,8 @@ def _packed(state: State) -> tuple[dict[str, Tensor], dict[str, Any]]:
         "step": state.step,
         "order": state.order,
         "totals": state.totals,
-        "labels_epoch": generations.epoch,
-        "labels_width": None if generations.now is None else generations.now.shape[1],
+        "targets_epoch": generations.epoch,
+        "targets_width": None if generations.now is None else generations.now.shape[1],
         "optimizer_groups": optimizer["param_groups"],
         "optimizer_scalars": scalars,
         "random_python": random.getstate(),
@@ -134,8 +134,8 @@ def _unpack(tensors: dict[str, Tensor], position: dict[str, Any], state: State) 
         if name.startswith("labels."):
             _, which, part = name.split(".")
             labels.setdefault(which, {})[part] = tensor.numpy()
-    made = {which: from_parts(parts, position["labels_width"]) for which, parts in labels.items()}
-    state.generations = Generations(made.get("now"), made.get("before"), position["labels_epoch"])
+    made = {which: from_parts(parts, position["targets_width"]) for which, parts in labels.items()}
+    state.generations = Generations(made.get("now"), made.get("before"), position["targets_epoch"])
     state.epoch, state.step, state.order = position["epoch"], position["step"], position["order"]
     state.totals = position["totals"]
     torch.set_rng_state(tensors["random.torch"])

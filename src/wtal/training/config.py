@@ -45,7 +45,7 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class LabelSettings:
+class TargetSettings:
     """How pseudo labels are made, and when; without stages there are none."""
 
     stages: tuple[Stage, ...] = ()
@@ -104,7 +104,7 @@ class Recipe:
     sampling: Sampling = field(default_factory=Sampling)
     optimizer: Optimizer = field(default_factory=Optimizer)
     seed: int = 0
-    labels: LabelSettings = field(default_factory=LabelSettings)
+    targets: TargetSettings = field(default_factory=TargetSettings)
     test: LocalizeSettings = field(default_factory=LocalizeSettings)
 
     def __post_init__(self) -> None:
@@ -120,12 +120,12 @@ class Recipe:
             protocol_named(protocol)
         stages = self.schedule.stages  # which checks itself
         if stages and not stages[0].relabel:
-            raise InputError("the first of labels.stages must make labels (relabel: true), since none are at hand")
+            raise InputError("the first of targets.stages must make labels (relabel: true), since none are at hand")
 
     @property
     def schedule(self) -> Schedule:
         """The stages of pseudo labels within this recipe's epochs."""
-        return Schedule(self.labels.stages, self.epochs)
+        return Schedule(self.targets.stages, self.epochs)
 
     def rate_at(self, epoch: int) -> float:
         """The learning rate of an epoch.

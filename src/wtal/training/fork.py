@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from wtal.errors import InputError
-from wtal.training.config import LabelSettings, LocalizeSettings, Recipe, read_recipe
+from wtal.training.config import LocalizeSettings, Recipe, TargetSettings, read_recipe
 from wtal.training.run import Run
 from wtal.typed import differences, plain
 
@@ -29,13 +29,13 @@ def beginning(recipe: Recipe, epochs: int) -> Recipe:
         recipe,
         epochs=epochs,
         learning_rate=(*rates, (epochs, recipe.rate_at(epochs - 1))),
-        labels=LabelSettings(),
+        targets=TargetSettings(),
     )
 
 
 def first_labels(recipe: Recipe) -> int | None:
     """The epoch at whose start the first labels are made; None if none are."""
-    return recipe.labels.stages[0].from_epoch if recipe.labels.stages else None
+    return recipe.targets.stages[0].from_epoch if recipe.targets.stages else None
 
 
 def training_of(recipe: Recipe) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def training_of(recipe: Recipe) -> dict[str, Any]:
 
     Rates after the last epoch and settings of labels that are never made decide nothing, so they are left out.
     """
-    ends = beginning(recipe, recipe.epochs) if not recipe.labels.stages else recipe
+    ends = beginning(recipe, recipe.epochs) if not recipe.targets.stages else recipe
     content: dict[str, Any] = plain(replace(ends, test=LocalizeSettings(protocols=())))
     return content
 

@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wtal.errors import InputError
-from wtal.formats.labels import from_parts, to_parts
-from wtal.losses import pseudo_label_loss
+from wtal.formats.targets import from_parts, to_parts
+from wtal.losses import signed_cross_entropy
 from wtal.models.protocol import Batch, Output
 from wtal.pseudo.delta import Stage
 from wtal.training.checkpoint import State
@@ -47,7 +47,7 @@ class Hooks:
     """Write a checkpoint now."""
     save_due: Callable[[], bool] = lambda: False
     """Whether it is time to write one."""
-    labels_made: Callable[[Generation, int], Any] = lambda *_: None
+    targets_made: Callable[[Generation, int], Any] = lambda *_: None
     epoch_ended: Callable[[dict[str, Any]], Any] = lambda _: None
     stop: Callable[[], bool] = lambda: False
     """Whether somebody wants training to end after this step."""
@@ -71,7 +71,7 @@ def fit(
         begun = time.perf_counter()
         making = schedule.relabels(epoch)
         if making and state.generations.epoch != epoch:
-            renew_labels(state, recipe, videos, making, hooks=hooks, group=group, workers=workers)
+            renew_targets(state, recipe, videos, making, hooks=hooks, group=group, workers=workers)
             hooks.save()
         stage = schedule.active(epoch)
         for parameters in optimizer.param_groups:
@@ -91,7 +91,7 @@ def fit(
             output = model(batch)
             losses = model.losses(output, batch, epoch)
             if stage:
-                rows = target(stage, state.generations, recipe.labels, np.concatenate(snippets))
+                rows = target(stage, state.generations, recipe.targets, np.concatenate(snippets))
                 losses["pseudo"] = stage.weight_at(epoch) * pseudo_loss(output, batch, rows)
             total = torch.stack(list(losses.values())).sum() / (len(numbers) if recipe.reduction == "mean" else 1)
             (total if mine else 0.0 * total).backward()  # type: ignore[no-untyped-call]
@@ -128,11 +128,11 @@ def fit(
 def pseudo_loss(output: Output, batch: Batch, rows: Float[np.ndarray, "n c"]) -> Float[Tensor, ""]:
     """The pseudo-label loss (Eq. 9) on all logits that the model offers, by their shares, summed over videos."""
     wanted = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(batch.features.device)
-    parts = [part.weight * pseudo_label_loss(part.logits, wanted, batch.lengths).sum() for part in output.supervised]
+    parts = [part.weight * signed_cross_entropy(part.logits, wanted, batch.lengths).sum() for part in output.supervised]
     return torch.stack(parts).sum()
 
 
-def renew_labels(
+def renew_targets(
     state: State, recipe: Recipe, videos: Videos, stage: Stage, *, hooks: Hooks, group: Group, workers: int
 ) -> None:
     """Make the labels of a new generation in the leading process and give them to all."""
@@ -141,15 +141,15 @@ def renew_labels(
         made = relabel(
             state.model,
             videos,
-            recipe.labels,
+            recipe.targets,
             stage,
             seed=recipe.seed,
             workers=workers,
             watch=lambda n: hooks.watch(Status("labels", stage.from_epoch, recipe.epochs, n, len(videos))),
         )
-        parts = to_parts(made.labels)
-        hooks.labels_made(made, stage.from_epoch)
-    width = len(videos.store.classes) + recipe.labels.background
+        parts = to_parts(made.targets)
+        hooks.targets_made(made, stage.from_epoch)
+    width = len(videos.store.classes) + recipe.targets.background
     shared = group.from_leader(parts, videos.device)
     state.generations = state.generations.renewed(from_parts(shared, width), stage.from_epoch)
     state.model.targets_changed()

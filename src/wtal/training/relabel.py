@@ -13,14 +13,14 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
 from wtal.errors import InputError
-from wtal.formats.labels import write_labels
+from wtal.formats.targets import write_targets
 from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
 from wtal.models.protocol import Model, Output
-from wtal.pseudo.delta import Stage, delta_labels
+from wtal.pseudo.delta import Stage, delta_targets
 from wtal.pseudo.flanks import Flanks
-from wtal.pseudo.linpro import Labels, label_videos
-from wtal.training.config import LabelSettings
+from wtal.pseudo.linpro import Labels, make_all_targets
+from wtal.training.config import TargetSettings
 from wtal.training.videos import Videos, video_seeds
 
 
@@ -31,7 +31,7 @@ class Generation:
     A video has labels of few classes, and of 200 the others' zeros would fill the memory: the labels are sparse.
     """
 
-    labels: csr_array
+    targets: csr_array
     instances: tuple[Instances, ...]
     n_programs: int
     n_elastic: int
@@ -51,7 +51,7 @@ class Generations:
 
 
 def target(
-    stage: Stage, generations: Generations, settings: LabelSettings, snippets: Int[np.ndarray, " n"]
+    stage: Stage, generations: Generations, settings: TargetSettings, snippets: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n c"]:
     """What the stage teaches these snippets: the newest labels themselves, or their change since the ones before."""
     if generations.now is None:
@@ -60,13 +60,13 @@ def target(
     if stage.source == "raw":
         return stage.scale * now
     before = None if generations.before is None else generations.before[snippets].toarray()
-    return delta_labels(now, before, scale=stage.scale, first=settings.first)
+    return delta_targets(now, before, scale=stage.scale, first=settings.first)
 
 
 def relabel(
     model: Model,
     videos: Videos,
-    settings: LabelSettings,
+    settings: TargetSettings,
     stage: Stage,
     *,
     seed: int,
@@ -75,7 +75,7 @@ def relabel(
 ) -> Generation:
     """Labels of every training video from the model as it is; `watch` hears how many videos the model has seen."""
     wanted = len(videos.store.classes) + settings.background
-    return labels_from(
+    return targets_from(
         _maps(model, videos, settings, wanted, epoch=stage.from_epoch, seed=seed),
         videos.tags,
         settings,
@@ -85,10 +85,10 @@ def relabel(
     )
 
 
-def labels_from(
+def targets_from(
     maps: Iterable[Sequence[VideoMap]],
     tags: Float[np.ndarray, "n c"],
-    settings: LabelSettings,
+    settings: TargetSettings,
     *,
     temperature: float,
     workers: int = 1,
@@ -106,7 +106,7 @@ def labels_from(
             chosen = np.append(own, n_classes) if settings.background else own
         found.append((proposer.of_maps(one, classes=chosen).instances, len(one[0].tcam)))
         watch(number + 1)
-    labels = label_videos(
+    labels = make_all_targets(
         found,
         wanted,
         workers=workers,
@@ -136,7 +136,7 @@ def _joined(labels: Sequence[Labels], n_classes: int) -> csr_array:
 
 
 def _maps(
-    model: Model, videos: Videos, settings: LabelSettings, wanted: int, *, epoch: int, seed: int
+    model: Model, videos: Videos, settings: TargetSettings, wanted: int, *, epoch: int, seed: int
 ) -> Iterator[list[VideoMap]]:
     """Each video's maps to make labels from, one per stream, `wanted` columns wide; the model does not see the tags."""
     training = model.training
@@ -155,7 +155,7 @@ def _maps(
 
 
 def _map(name: str, output: Output, part: slice, row: int, wanted: int) -> VideoMap:
-    tcam = output.tcam if output.label_tcam is None else output.label_tcam
+    tcam = output.tcam if output.target_tcam is None else output.target_tcam
     if tcam.shape[1] < wanted:
         raise InputError("labels.background is true, but the model's TCAM has no column for background")
     curves, scores, attention = (
@@ -166,7 +166,7 @@ def _map(name: str, output: Output, part: slice, row: int, wanted: int) -> Video
 
 
 def write_generation(path: Path, generation: Generation, videos: Videos, *, background: bool) -> None:
-    """Write labels and instances, as `wtal.formats.labels` says."""
+    """Write labels and instances, as `wtal.formats.targets` says."""
     classes = [*videos.store.classes, *["background"] * background]
     lengths = np.diff(videos.offsets).tolist()
-    write_labels(path, videos.names, lengths, classes, generation.labels, generation.instances)
+    write_targets(path, videos.names, lengths, classes, generation.targets, generation.instances)

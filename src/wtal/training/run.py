@@ -5,7 +5,7 @@ RUN/environment.json    versions, commit, seed, threads, the data set's fingerpr
 RUN/metrics.jsonl       one line per epoch, and one per generation of labels
 RUN/tensorboard/        the same as curves, if asked for
 RUN/checkpoints/        the newest two
-RUN/labels/             each generation of pseudo labels
+RUN/targets/            each generation of pseudo labels
 RUN/model/              the trained model, for Localizer.load
 RUN/predictions.json    its instances in the test videos, in seconds
 RUN/evaluation.json     their scores, where the truth is known
@@ -41,9 +41,9 @@ class Run:
         """Where checkpoints lie."""
         return self.path / "checkpoints"
 
-    def labels(self, epoch: int) -> Path:
+    def targets(self, epoch: int) -> Path:
         """Where the labels that were made at the start of `epoch` lie."""
-        return self.path / "labels" / f"epoch-{epoch:04d}.npz"
+        return self.path / "targets" / f"epoch-{epoch:04d}.npz"
 
     @property
     def evaluation(self) -> dict[str, Any] | None:
@@ -111,13 +111,13 @@ class Run:
                 damaged.append(number)
         return entries, damaged
 
-    def rewind_log(self, epoch: int, labels_epoch: int | None) -> None:
+    def rewind_log(self, epoch: int, targets_epoch: int | None) -> None:
         """Drop what was logged after the checkpoint that is gone on from, and a half-written last line."""
         kept = []
         for entry in self.metrics()[0]:
             # labels are made at the start of an epoch, all else is logged at its end
             made = entry.get("event") == "labels"
-            if (labels_epoch is not None and entry["epoch"] <= labels_epoch) if made else entry["epoch"] < epoch:
+            if (targets_epoch is not None and entry["epoch"] <= targets_epoch) if made else entry["epoch"] < epoch:
                 kept.append(entry)
         with written_whole(self.path / "metrics.jsonl") as file:
             file.writelines(f"{json.dumps(entry)}\n" for entry in kept)

@@ -147,8 +147,8 @@ def _hooks(
         checkpoint.save(run.checkpoints, state)
         saved_at = time.monotonic()
 
-    def labels_made(made: Generation, epoch: int) -> None:
-        write_generation(run.labels(epoch), made, videos, background=recipe.labels.background)
+    def targets_made(made: Generation, epoch: int) -> None:
+        write_generation(run.targets(epoch), made, videos, background=recipe.targets.background)
         counts = {"instances": sum(map(len, made.instances)), "programs": made.n_programs, "elastic": made.n_elastic}
         log({"epoch": epoch, "event": "labels", **counts})
 
@@ -165,7 +165,7 @@ def _hooks(
     return Hooks(
         save=save,
         save_due=lambda: time.monotonic() - saved_at >= every_s,
-        labels_made=labels_made,
+        targets_made=targets_made,
         epoch_ended=epoch_ended,
         stop=stop,
         watch=watch,

@@ -22,7 +22,7 @@ class Videos:
 
     def __init__(self, store: Store, split: str, device: torch.device) -> None:
         self.store, self.names, self.device = store, store.names(split), device
-        self.tags: Float[np.ndarray, "n c"] = store.labels(split)
+        self.tags: Float[np.ndarray, "n c"] = store.tags(split)
 
     def __len__(self) -> int:
         return len(self.names)

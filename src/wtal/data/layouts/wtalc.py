@@ -80,7 +80,7 @@ def _truth(folder: Path, records: tuple[VideoRecord, ...], classes: tuple[str, .
             raise InputError(f"{folder}: {record.name} has {len(segments)} segments and {len(names)} labels")
         kept = [i for i, (start, end) in enumerate(segments) if start < end and names[i] in number]
         videos[record.name] = Video(
-            record.split, record.duration_s, Instances(segments[kept], labels=[number[names[i]] for i in kept])
+            record.split, record.duration_s, Instances(segments[kept], class_ids=[number[names[i]] for i in kept])
         )
     return Annotations(classes, videos)
 

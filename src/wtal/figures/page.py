@@ -1,0 +1,141 @@
+"""What a page is made of: sections of tables, pictures, text and code, and the page itself."""
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
+
+from wtal.errors import MissingExtraError
+from wtal.figures.style import inline_svg, style_sheet
+from wtal.figures.table import FORMS, Measure, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure with the line under it, which says what it shows."""
+
+    name: str
+    figure: "Figure"
+    caption: str
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Pictures side by side where there is room."""
+
+    pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; a warning stands out."""
+
+    text: str
+    kind: Literal["plain", "warning"] = "plain"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One big number, what it is, and what belongs to it."""
+
+    value: str
+    label: str
+    note: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Big numbers beside each other."""
+
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Blocks that a reader opens; on paper they are open."""
+
+    title: str
+    blocks: "tuple[Block, ...]"
+
+
+Block = Picture | Side | Table | Text | Code | Tiles | Folded
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole page: title, a line under it, and sections."""
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...]
+    footer: str = ""
+    problems: tuple[str, ...] = field(default=())
+
+    def tables(self) -> Iterator[Table]:
+        """All its tables, folded ones too."""
+        for section in self.sections:
+            yield from _tables(section.blocks)
+
+
+def _tables(blocks: Sequence[Block]) -> Iterator[Table]:
+    for block in blocks:
+        if isinstance(block, Table):
+            yield block
+        elif isinstance(block, Folded):
+            yield from _tables(block.blocks)
+
+
+def render(page: Page) -> str:
+    """The page as one HTML text that needs nothing else: no network, no script."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise MissingExtraError("jinja2", "report") from None
+
+    folder = files("wtal.figures")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["svg"] = lambda block: inline_svg(block.figure, name=block.name, says=block.caption)
+    environment.filters["kind"] = lambda block: type(block).__name__
+    environment.filters["forms"] = _links
+    environment.tests["measure"] = lambda cell: isinstance(cell, Measure)
+    template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
+    style = style_sheet() + "\n" + folder.joinpath("page.css").read_text(encoding="utf-8")
+    return template.render(page=page, style=style, icon=_ICON)
+
+
+def _links(table: Table) -> list[tuple[str, str, str]]:
+    """Each form of a table: what it is called, the file name it is saved under, and the text as an address."""
+    names = {"md": "Markdown", "tex": "LaTeX", "csv": "CSV"}
+    return [
+        (names[suffix], f"{table.name}.{suffix}", "data:text/plain;charset=utf-8," + quote(form(table) + "\n"))
+        for suffix, form in FORMS.items()
+    ]
+
+
+#: three bars on a line of time; a page without an icon makes browsers ask a server for one
+_ICON = "data:image/svg+xml;base64," + base64.b64encode(
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#0072b2"/>'
+    b'<path d="M2 5h5M6 8h8M3 11h6" stroke="#fff" stroke-width="2"/></svg>'
+).decode("ascii")
