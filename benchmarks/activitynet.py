@@ -32,7 +32,7 @@ from wtal.formats import read_predictions
 from wtal.localize import Localizer
 from wtal.paper.plan import Job, Variant, make_plan
 from wtal.paper.sweep import carry_out
-from wtal.training import Recipe, read_recipe
+from wtal.training import Execution, Recipe, read_recipe
 from wtal.training.fork import first_labels
 from wtal.training.loop import Status
 
@@ -108,7 +108,7 @@ def variants(names: Sequence[str], epochs: int, dims: int) -> list[Variant]:
 def measure(job: Job, store: Store, memory: Mapping[tuple[str, int], float]) -> list[str]:
     """One row of the table: what came out of a run, and the memory that each of its epochs took."""
     localizer = Localizer.load(job.path)
-    scores = np.stack([localizer.map(n, store.features(n)).video_scores for n in store.names("test")])
+    scores = np.stack([localizer.maps(n, store.features(n))[0].video_scores for n in store.names("test")])
     found = read_predictions(job.path / "predictions.json", store.classes)
     empty = sum(not len(instances) for instances in found.values())
     predicted = {label for instances in found.values() for label in instances.class_ids.tolist()}
@@ -171,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         key = job.name, status.epoch
         memory[key] = max(memory.get(key, 0.0), anonymous_memory())
 
-    carry_out(plan, store, threads=given.threads, watch=watch)
+    carry_out(plan, store, watch=watch, execution=Execution(threads=given.threads))
     for variant in wanted:
         table.add_row(*measure(plan.found[variant.name, SEED], store, memory))
     console.print(table)

@@ -19,7 +19,7 @@ from wtal.data.truth import write_truth
 from wtal.data.writer import new_store
 from wtal.errors import InputError
 from wtal.formats import write_annotations
-from wtal.training import Recipe, train
+from wtal.training import Execution, Recipe, train
 from wtal.typed import parse
 
 PAGES = Path(__file__).parents[1] / "docs" / "how-to"
@@ -139,7 +139,7 @@ def test_one_class(model, background_only, tmp_path):
     """What the page says of it: fine with two models, little comes of it with two others."""
     given = yaml.safe_load(blocks("my-own-dataset.md", "yaml")[0]) | {"model": model, "model_options": {}}
     store = one_class_store(tmp_path / "store", background_only=background_only)
-    run = train(parse(Recipe, given), store, tmp_path / "run", threads=1)
+    run = train(parse(Recipe, given), store, tmp_path / "run", execution=Execution(threads=1))
     average = run.evaluation["thumos14"]["average"]["0.1:0.7"]
     print(f"{model}, {background_only:.0%} of the videos background only: mAP {average:.1f}")
     assert average > 60 if model in ("bm", "stpn") else average < 40
@@ -148,12 +148,12 @@ def test_one_class(model, background_only, tmp_path):
 def test_wum_refuses_one_class(tmp_path):
     store = one_class_store(tmp_path / "store", background_only=0.0)
     with pytest.raises(InputError, match="needs two at least; for one class use bm"):
-        train(Recipe("wum", 1, ((1, 1e-3),)), store, tmp_path / "run", threads=1)
+        train(Recipe("wum", 1, ((1, 1e-3),)), store, tmp_path / "run", execution=Execution(threads=1))
 
 
 def test_videos_without_any_tag_are_refused(tmp_path):
     with new_store(tmp_path / "store", classes=("Run",)) as writer:
         writer.add(VideoRecord("a", "train", ()), np.ones((5, 4), np.float32))
     with pytest.raises(InputError, match=r"none of the 1 training videos .* carries a tag"):
-        train(Recipe("rskp", 1, ((1, 1e-3),)), tmp_path / "store", tmp_path / "run", threads=1)
+        train(Recipe("rskp", 1, ((1, 1e-3),)), tmp_path / "store", tmp_path / "run", execution=Execution(threads=1))
     assert not (tmp_path / "run").exists()

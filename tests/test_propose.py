@@ -9,7 +9,7 @@ from hypothesis import given
 
 from strategies import tcams
 from wtal.errors import InputError
-from wtal.formats.tcam import VideoMap
+from wtal.maps import ActivationMap
 from wtal.propose import PAPER, PRESETS, RELEASED, Proposer
 
 
@@ -99,7 +99,7 @@ def streams():
     """Two streams that see one action a little apart, and the second a further one."""
     first, second = np.zeros((2, 20, 1))
     first[4:8], second[5:9], second[14:18] = 1.0, 1.0, 0.6
-    return [VideoMap("v", first, np.ones(1), weight=0.1), VideoMap("v", second, np.ones(1))]
+    return [ActivationMap("v", first, np.ones(1), weight=0.1), ActivationMap("v", second, np.ones(1))]
 
 
 def test_streams_are_pooled_before_or_after_they_are_combined():

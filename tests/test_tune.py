@@ -5,8 +5,8 @@ import pytest
 
 from wtal.annotations import Annotations, Video
 from wtal.errors import InputError
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
+from wtal.maps import ActivationMap
 from wtal.propose import Proposer
 from wtal.timebase import TimeBase
 from wtal.tune import Known, Settings, tune
@@ -26,7 +26,7 @@ def known(n: int = 6) -> Known:
             length = int(rng.integers(3, 9))
             tcam[start : start + length] = rng.uniform(0.6, 0.9)
             spans.append([start + SHIFT, start + SHIFT + length])
-        maps[f"v{k}"] = (VideoMap(f"v{k}", tcam, np.ones(1)),)
+        maps[f"v{k}"] = (ActivationMap(f"v{k}", tcam, np.ones(1)),)
         videos[f"v{k}"] = Video("train", 60.0, Instances(np.array(spans)))
     names = list(videos)
     return Known(

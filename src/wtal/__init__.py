@@ -12,6 +12,7 @@ _HOME = {
     "Annotations": "annotations",
     "Candidates": "pseudo.candidates",
     "DataWarning": "errors",
+    "Execution": "training",
     "Flanks": "pseudo.flanks",
     "InputError": "errors",
     "Instances": "instances",

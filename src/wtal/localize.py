@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Shaped
 
-from wtal.data.sampling import even, stretched
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
 from wtal.files import written_whole
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
+from wtal.maps import ActivationMap, Maps
 from wtal.propose import Proposer
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
@@ -23,27 +22,23 @@ from wtal.video.pipeline import video_features
 from wtal.video.snippets import Sampling
 
 if TYPE_CHECKING:
-    from wtal.models.protocol import Model, Output
+    from wtal.models.protocol import Model
 
-VERSION = 1
+VERSION = 2
 
 
 def localize_maps(
-    videos: Iterable[VideoMap],
-    proposer: Proposer,
-    timebase: TimeBase,
-    *,
-    track: Callable[..., Iterable[VideoMap]] = iter,
+    maps: Maps, proposer: Proposer, timebase: TimeBase, *, track: Callable[..., Iterable[str]] = iter
 ) -> dict[str, Instances]:
     """Instances of each video in seconds, by name; `track` may wrap the loop in a progress bar."""
-    return {video.name: localize_map([video], proposer, timebase) for video in track(videos)}
+    return {name: localize_map(maps[name], proposer, timebase) for name in track(maps)}
 
 
 def localize_map(
-    maps: Sequence[VideoMap], proposer: Proposer, timebase: TimeBase, duration_s: float = np.inf
+    streams: Sequence[ActivationMap], proposer: Proposer, timebase: TimeBase, duration_s: float = np.inf
 ) -> Instances:
     """Instances of one video in seconds, best first, from what each stream says of it."""
-    return timebase.instances_to_seconds(proposer.of_maps(maps).instances, duration_s=duration_s)
+    return timebase.instances_to_seconds(proposer.of_maps(streams).instances, duration_s=duration_s)
 
 
 @dataclass(frozen=True)
@@ -55,6 +50,8 @@ class Card:
     dimensions: int
     model_options: Mapping[str, Any] = field(default_factory=dict)
     proposer: Proposer = field(default_factory=Proposer)
+    timebase: TimeBase = field(default_factory=TimeBase)
+    """How the snippets of the training videos lie on their clocks: that of any video that does not say its own."""
     offset_snippets: float | None = None
     """Where the first snippet starts on a video's clock; None: as the video's own time base says."""
     stream_weights: tuple[float, ...] = (1.0,)
@@ -111,49 +108,35 @@ class Localizer:
         duration_s: float = np.inf,
         proposer: Proposer | None = None,
     ) -> Instances:
-        """Instances in seconds, best first, of one video with these features (snippets, dimensions)."""
-        clock = timebase or TimeBase()
-        if self.card.offset_snippets is not None:
-            clock = replace(clock, offset_snippets=self.card.offset_snippets)
-        return localize_map(self.maps("the video", features), proposer or self.card.proposer, clock, duration_s)
+        """Instances in seconds, best first, of one video with these features (snippets, dimensions).
 
-    def map(self, name: str, features: Shaped[np.ndarray, "..."]) -> VideoMap:
-        """The activation map and class scores of one video, without background; of several streams their mean."""
-        return self._map(name, self._output(name, features), len(features))
+        Args:
+            features: One vector per snippet.
+            timebase: How the snippets lie on the video's clock; by default as those of the training videos do.
+            duration_s: How long the video lasts; instances are cut to it.
+            proposer: Settings that take the place of the model's own.
+        """
+        clock = (timebase or self.card.timebase).at(self.card.offset_snippets)
+        return localize_map(self.maps("the video", features), proposer or self.card.proposer, clock, duration_s)
 
     def maps(
         self, name: str, features: Shaped[np.ndarray, "..."], *, for_targets: bool = False
-    ) -> tuple[VideoMap, ...]:
+    ) -> tuple[ActivationMap, ...]:
         """What each stream of the model says of one video: what its instances are cut from at test, or what its
         pseudo labels are made from."""
-        outputs = self._output(name, features).maps
-        return tuple(self._map(name, one, len(features), for_targets) for one in outputs)
-
-    def _map(self, name: str, output: "Output", t: int, for_targets: bool = False) -> VideoMap:
-        k = len(self.classes)
-        chosen = output.target_tcam if for_targets and output.target_tcam is not None else output.tcam
-        tcam, scores = chosen.double().cpu().numpy(), output.video_scores.double().cpu().numpy()
-        attention = output.attention.double().cpu().numpy()[:, None]
-        return VideoMap(name, stretched(tcam[:, :k], t), scores[0, :k], stretched(attention, t)[:, 0], output.weight)
-
-    def _output(self, name: str, features: Shaped[np.ndarray, "..."]) -> "Output":
-        import torch
-
-        from wtal.models.protocol import Batch
+        from wtal.forward import activation_maps
 
         d = self.card.dimensions
         if features.ndim != 2 or features.shape[1] != d or not len(features):
             raise InputError(f"{name}: the model wants features of shape (snippets, {d}), got {features.shape}")
-        if self.card.segments is not None:
-            features = features[even(len(features), self.card.segments)]
-        x = torch.from_numpy(np.array(features, dtype=np.float32)).to(next(self.model.parameters()).device)
-        if not bool(torch.isfinite(x).all()):
+        if not np.isfinite(features).all():
             raise InputError(f"{name}: features must be finite, but some are NaN or infinite")
-        if not bool(x.any()):
+        if not features.any():
             raise InputError(f"{name}: features are zero everywhere, as if they had never been computed")
-        with torch.no_grad():
-            output: Output = self.model(Batch.pack([x]))
-        return output
+        columns, segments = len(self.classes), self.card.segments
+        return activation_maps(
+            self.model, [name], [features], columns=columns, segments=segments, for_targets=for_targets
+        )[0]
 
     def store(
         self,

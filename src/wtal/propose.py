@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Int
 
 from wtal.errors import InputError
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
+from wtal.maps import ActivationMap
 from wtal.overlap import Overlap
 from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, find_candidates
 from wtal.pseudo.flanks import Flanks
@@ -100,7 +100,7 @@ class Proposer:
         return self.combined(self.candidates(tcam, video_scores, classes=classes, attention=attention))
 
     def of_maps(
-        self, maps: Sequence[VideoMap], *, classes: Int[np.ndarray, " k"] | list[int] | None = None
+        self, maps: Sequence[ActivationMap], *, classes: Int[np.ndarray, " k"] | list[int] | None = None
     ) -> Proposals:
         """Instances of one video that several streams have seen, each with its own map, scores and weight."""
         parts = [

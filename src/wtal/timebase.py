@@ -1,6 +1,6 @@
 """TimeBase: the only place where snippet positions and seconds meet."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -42,6 +42,14 @@ class TimeBase:
     def snippet_s(self) -> float:
         """Seconds from the start of one snippet to the start of the next."""
         return self.stride_frames / self.fps
+
+    def at(self, offset_snippets: float | None) -> "TimeBase":
+        """This clock with the first snippet starting elsewhere; None: as it is.
+
+        >>> TimeBase(stride_frames=8).at(-0.5)
+        TimeBase(fps=25.0, stride_frames=8, offset_snippets=-0.5)
+        """
+        return self if offset_snippets is None else replace(self, offset_snippets=offset_snippets)
 
     def to_seconds(self, positions: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Seconds at these grid positions."""

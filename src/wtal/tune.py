@@ -17,8 +17,9 @@ import numpy as np
 from wtal.annotations import Annotations
 from wtal.errors import InputError
 from wtal.evaluate import score
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
+from wtal.localize import localize_map
+from wtal.maps import ActivationMap
 from wtal.propose import Proposer
 from wtal.timebase import TimeBase
 
@@ -38,7 +39,7 @@ class Settings:
 class Known:
     """Videos with maps of one or several runs (the streams of each) and with their true instances."""
 
-    runs: tuple[Mapping[str, tuple[VideoMap, ...]], ...]
+    runs: tuple[Mapping[str, tuple[ActivationMap, ...]], ...]
     clocks: Mapping[str, TimeBase]
     durations_s: Mapping[str, float]
     truth: Annotations
@@ -58,10 +59,9 @@ class Known:
         """The instances of each run in seconds."""
         return [{name: self._one(name, maps, settings) for name, maps in run.items()} for run in self.runs]
 
-    def _one(self, name: str, maps: tuple[VideoMap, ...], settings: Settings) -> Instances:
-        clock = replace(self.clocks[name], offset_snippets=settings.offset_snippets)
-        found = settings.proposer.of_maps(maps).instances
-        return clock.instances_to_seconds(found, duration_s=self.durations_s[name])
+    def _one(self, name: str, maps: tuple[ActivationMap, ...], settings: Settings) -> Instances:
+        clock = self.clocks[name].at(settings.offset_snippets)
+        return localize_map(maps, settings.proposer, clock, self.durations_s[name])
 
     def scores(self, found: Sequence[Mapping[str, Instances]]) -> dict[str, float]:
         """Average mAP by each protocol, mean over the runs."""

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from wtal.cli import main
-from wtal.formats.tcam import VideoMap, write_tcams
+from wtal.formats.maps import write_maps
+from wtal.maps import ActivationMap
 
 
 def failing(capsys, *arguments):
@@ -34,7 +35,7 @@ def test_a_misspelt_command_gets_a_suggestion(capsys):
 def maps(tmp_path):
     rng = np.random.default_rng(0)
     curves = np.repeat(rng.random((20, 2)) > 0.6, 5, axis=0) * 0.5
-    write_tcams(tmp_path / "maps.npz", ["Run", "Jump"], [VideoMap("v1", curves, np.array([0.9, 0.0]))])
+    write_maps(tmp_path / "maps.npz", ["Run", "Jump"], {"v1": [ActivationMap("v1", curves, np.array([0.9, 0.0]))]})
     return tmp_path / "maps.npz"
 
 

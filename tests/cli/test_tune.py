@@ -8,7 +8,7 @@ import yaml
 from small import RECIPE, make_store
 from wtal.cli import main
 from wtal.data.store import Store
-from wtal.training import train
+from wtal.training import Execution, train
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def folder(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     (folder / "tiny.yaml").write_text(RECIPE)
     for name, data in {"1": store.fold(1, 2), "2": store.fold(2, 2), "all": store}.items():
-        train(folder / "tiny.yaml", data, folder / name, threads=1)
+        train(folder / "tiny.yaml", data, folder / name, execution=Execution(threads=1))
     (folder / "grid.yaml").write_text("temperature: [0.03, 0.3]\n")
     return folder
 

@@ -11,7 +11,7 @@ from wtal.errors import InputError
 from wtal.paper import variants
 from wtal.paper.plan import Variant, make_plan
 from wtal.paper.sweep import carry_out
-from wtal.training import read_recipe, train
+from wtal.training import Execution, read_recipe, train
 from wtal.training.config import Recipe
 
 
@@ -41,7 +41,7 @@ def test_what_runs_share_is_trained_once(whole: Recipe, store: Store, tmp_path: 
 
 
 def test_finished_runs_are_found_by_what_they_learned(whole: Recipe, store: Store, tmp_path: Path) -> None:
-    elsewhere = train(whole, store, tmp_path / "elsewhere", threads=1)
+    elsewhere = train(whole, store, tmp_path / "elsewhere", execution=Execution(threads=1))
     other_test = replace(whole, test=replace(whole.test, proposer=replace(whole.test.proposer, temperature=0.7)))
     plan = make_plan([variants.full("tiny", other_test)], (0,), store, tmp_path / "runs", reuse=[elsewhere.path])
     (job,) = plan.jobs
@@ -74,12 +74,12 @@ def test_a_sweep_goes_on_where_it_was_stopped(whole: Recipe, store: Store, tmp_p
     wanted = [variants.full("tiny", whole)]
     plan = make_plan(wanted, (0,), store, tmp_path)
     with pytest.raises(StopError):
-        carry_out(plan, store, threads=1, watch=stop)
+        carry_out(plan, store, watch=stop, execution=Execution(threads=1))
     assert heard == sorted(heard)
     plan = make_plan(wanted, (0,), store, tmp_path)
     (begun,) = plan.jobs
     assert (begun.state, begun.epochs_done) == ("begun", 4)
-    carry_out(plan, store, threads=1)
+    carry_out(plan, store, execution=Execution(threads=1))
     (done,) = make_plan(wanted, (0,), store, tmp_path).jobs
     assert done.state == "finished"
 
@@ -89,7 +89,7 @@ def test_a_folder_with_something_else_is_not_touched(whole: Recipe, store: Store
         replace(whole, epochs=1, targets=replace(whole.targets, stages=())),
         store,
         tmp_path / "tiny-full-seed0",
-        threads=1,
+        execution=Execution(threads=1),
     )
     with pytest.raises(InputError, match="tiny-full-seed0 holds a run of another recipe or data set"):
         make_plan([variants.full("tiny", whole)], (0,), store, tmp_path)

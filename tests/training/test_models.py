@@ -9,7 +9,7 @@ import yaml
 
 from wtal.data.store import Store
 from wtal.localize import Localizer
-from wtal.training import Recipe, train
+from wtal.training import Execution, Recipe, train
 from wtal.training.loop import Interrupted, Status
 from wtal.typed import parse
 
@@ -74,8 +74,10 @@ def average(run: Path) -> float:
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_every_model_learns_to_localize_from_tags(name: str, larger_store: Store, tmp_path: Path) -> None:
-    learned = train(recipe(name), larger_store, tmp_path / "run", threads=1).path
-    nothing = train(recipe(name, epochs=1, rate=0.0), larger_store, tmp_path / "nothing", threads=1).path
+    learned = train(recipe(name), larger_store, tmp_path / "run", execution=Execution(threads=1)).path
+    nothing = train(
+        recipe(name, epochs=1, rate=0.0), larger_store, tmp_path / "nothing", execution=Execution(threads=1)
+    ).path
     assert metrics(learned)[-1]["loss"] < 0.7 * metrics(learned)[0]["loss"]
     assert average(learned) > 25
     assert average(learned) > average(nothing) + 20
@@ -84,14 +86,14 @@ def test_every_model_learns_to_localize_from_tags(name: str, larger_store: Store
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_every_model_takes_pseudo_labels_and_resumes_to_the_same_bits(name: str, store: Store, tmp_path: Path) -> None:
     asked = recipe(name, epochs=5, labels=(2, 4))
-    whole = train(asked, store, tmp_path / "whole", threads=1).path
+    whole = train(asked, store, tmp_path / "whole", execution=Execution(threads=1)).path
 
     def stop(status: Status) -> None:
         if (status.phase, status.epoch, status.completed) == ("training", 3, 2):
             signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(Interrupted):
-        train(asked, store, tmp_path / "parts", threads=1, watch=stop)
+        train(asked, store, tmp_path / "parts", watch=stop, execution=Execution(threads=1))
     parts = train(asked, store, tmp_path / "parts", resume=True).path
     for file in ("model/model.safetensors", "model/model.json", "predictions.json", "evaluation.json"):
         assert (parts / file).read_bytes() == (whole / file).read_bytes(), file

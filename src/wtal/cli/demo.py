@@ -124,12 +124,13 @@ def _trained(
 ) -> Path:
     from rich.console import Console
 
-    from wtal.training import train
+    from wtal.training import Execution, train
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
     with interruptible(console, again), data_warnings_on_stderr(), training_progress(console, recipe.epochs) as watch:
-        return train(recipe, store, run, seed=seed, device="cpu", resume=True, threads=threads, watch=watch).path
+        how = Execution(device="cpu", threads=threads)
+        return train(recipe, store, run, seed=seed, resume=True, execution=how, watch=watch).path
 
 
 def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> None:
@@ -155,12 +156,13 @@ def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> N
 def _draw(path: Path, localizer: "Localizer", store: "Store", recipe: "Recipe", nms: "Proposer") -> None:
     """One test video's class, from activation curve to the labels that it would get in training."""
     from wtal.figures.timeline import draw_timeline
+    from wtal.maps import mean_map
     from wtal.pseudo.linpro import make_targets
 
     name = store.names("test")[0]
     true = store.truth().videos[name].instances
     label = int(true.class_ids[0])
-    shown = localizer.map(name, store.features(name))
+    shown = mean_map(localizer.maps(name, store.features(name)))
     fused = recipe.test.proposer(shown.tcam, classes=[label])
     labels = make_targets(fused.instances, len(shown.tcam), len(store.classes), rows=recipe.targets.rows)
     draw_timeline(

@@ -88,10 +88,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _with_maps(tcam: Path, output: Path, proposer: Proposer, timebase: TimeBase) -> None:
-    from wtal.formats.tcam import read_tcams
+    from wtal.formats.maps import read_maps
     from wtal.localize import localize_maps
 
-    maps = read_tcams(tcam)
+    maps = read_maps(tcam)
     _write(output, localize_maps(maps.videos, proposer, timebase, track=progress("localizing")), maps.classes)
 
 

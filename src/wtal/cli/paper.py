@@ -11,6 +11,7 @@ import tyro
 
 from wtal.cli.progress import progress
 from wtal.errors import InputError
+from wtal.training.execution import Execution
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,9 +41,7 @@ def main(arguments: Sequence[str]) -> None:
         ambiguous: Path | None = None,
         dry_run: bool = False,
         as_is: bool = False,
-        device: Literal["auto", "cpu", "cuda"] = "auto",
-        threads: int | None = None,
-        evaluate_every: int | None = None,
+        execution: Annotated[Execution, tyro.conf.arg(name="")] = Execution(),  # noqa: B008  frozen
     ) -> None:
         """Train what a table or figure of the paper needs, then write it: Markdown, LaTeX, CSV, PNG, SVG and a page.
 
@@ -66,17 +65,14 @@ def main(arguments: Sequence[str]) -> None:
             ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt).
             dry_run: Print what would be trained and what it costs, and stop.
             as_is: Train nothing: leave what no run is there for empty, and say so.
-            device: Where to compute; auto takes a GPU if there is one.
-            threads: Threads of the processor to use; by default all.
-            evaluate_every: Score the test videos every so many epochs on the way, for wtal report.
+            execution: Where and how runs are computed.
         """
         from wtal.cli.train import open_store
         from wtal.paper.setting import Setting
         from wtal.training import read_recipe
 
         setting = Setting(open_store(data, fold), recipe.stem, read_recipe(recipe), recipes, videos)
-        options = {"device": device, "threads": threads, "evaluate_every": evaluate_every}
-        _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, as_is, options, arguments)
+        _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, as_is, execution, arguments)
 
     tyro.cli(paper, prog="wtal paper", args=list(arguments))
 
@@ -90,7 +86,7 @@ def _paper(
     ambiguous: Path | None,
     dry_run: bool,
     as_is: bool,
-    options: dict[str, Any],
+    execution: Execution,
     arguments: Sequence[str],
 ) -> None:
     from rich.console import Console
@@ -113,20 +109,22 @@ def _paper(
         return
     with data_warnings_on_stderr():
         if not as_is:
-            _train(plan, setting.store, console, options, arguments)
+            _train(plan, setting.store, console, execution, arguments)
         finished = Finished(plan, setting.store, seeds, intervals, track=progress("forward pass"))
         for path in write_results(name, setting, finished, out):
             print(path)
 
 
-def _train(plan: "Plan", store: "Store", console: "Console", options: dict[str, Any], arguments: Sequence[str]) -> None:
+def _train(plan: "Plan", store: "Store", console: "Console", execution: Execution, arguments: Sequence[str]) -> None:
     if not plan.epochs_to_train and all(job.state == "finished" for job in plan.jobs):
         return
     from wtal.paper.sweep import carry_out
 
     try:
         with _progress(console, plan) as watch:
-            carry_out(plan, store, watch=watch, done=lambda job: console.print(f"done: {job.path}"), **options)
+            carry_out(
+                plan, store, watch=watch, done=lambda job: console.print(f"done: {job.path}"), execution=execution
+            )
     except KeyboardInterrupt as error:
         from wtal.training.loop import Interrupted
 

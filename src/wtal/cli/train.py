@@ -5,11 +5,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from wtal.errors import InputError
+from wtal.training.execution import Device, Execution
 from wtal.video.extractor import ExtractorOptions
 
 if TYPE_CHECKING:
@@ -32,13 +33,9 @@ def main(arguments: Sequence[str]) -> None:
         options: Annotated[ExtractorOptions, tyro.conf.arg(name="")] = ExtractorOptions(),  # noqa: B008  frozen
         skip_bad: bool = False,
         seed: int | None = None,
-        device: Literal["auto", "cpu", "cuda"] = "auto",
         resume: bool = False,
-        threads: int | None = None,
-        checkpoint_every_s: float = 300.0,
-        evaluate_every: int | None = None,
         fold: str | None = None,
-        tensorboard: bool = False,
+        execution: Annotated[Execution, tyro.conf.arg(name="")] = Execution(),  # noqa: B008  frozen
     ) -> None:
         """Train on videos that carry tags only, then localize and score the test videos.
 
@@ -57,18 +54,13 @@ def main(arguments: Sequence[str]) -> None:
             options: What turns videos into features.
             skip_bad: Leave videos that cannot be read out, and list them.
             seed: Takes the place of the recipe's seed.
-            device: Where to compute; auto takes a GPU if there is one.
             resume: Go on with the run in that folder, to the same result as if it had never stopped.
-            threads: Threads of the processor to use; by default all. On a machine with other work, fewer are faster.
-            checkpoint_every_s: Seconds between checkpoints; a kill costs at most so much work.
-            evaluate_every: Score the test videos every so many epochs on the way, for the curve in wtal report; the
-                last epoch counts all the same.
             fold: Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose
                 settings without a look at the test videos.
-            tensorboard: Draw losses, learning rate and scores for TensorBoard, into RUN/tensorboard.
+            execution: Where and how it is computed.
         """
         if videos is not None:
-            data = _extracted(videos, data, tags, gt, options, device, skip_bad=skip_bad)
+            data = _extracted(videos, data, tags, gt, options, execution.device, skip_bad=skip_bad)
         elif data is None or tags is not None or gt is not None or options != ExtractorOptions() or skip_bad:
             raise InputError("wanted --data STORE, or --videos DIR --tags FILE, which the other options belong to")
         _train(
@@ -76,13 +68,9 @@ def main(arguments: Sequence[str]) -> None:
             data,
             run,
             seed,
-            device,
             resume,
-            threads,
-            checkpoint_every_s,
-            evaluate_every,
             fold,
-            tensorboard,
+            execution,
             arguments,
         )
 
@@ -95,7 +83,7 @@ def _extracted(
     tags: Path | None,
     gt: Path | None,
     options: ExtractorOptions,
-    where: Literal["auto", "cpu", "cuda"],
+    device: Device,
     *,
     skip_bad: bool,
 ) -> Path:
@@ -109,7 +97,7 @@ def _extracted(
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise InputError("several processes would extract the same videos: run wtal extract first, then --data STORE")
     out = store or Path(f"{str(videos).rstrip('/')}-store")
-    extract((videos,), out, tags, gt, options=options, device=where, skip_bad=skip_bad)
+    extract((videos,), out, tags, gt, options=options, device=device, skip_bad=skip_bad)
     return out
 
 
@@ -118,13 +106,9 @@ def _train(
     data: Path,
     folder: Path | None,
     seed: int | None,
-    device: str,
     resume: bool,
-    threads: int | None,
-    checkpoint_every_s: float,
-    evaluate_every: int | None,
     fold: str | None,
-    tensorboard: bool,
+    execution: Execution,
     arguments: Sequence[str],
 ) -> None:
     from rich.console import Console
@@ -144,12 +128,8 @@ def _train(
             store,
             begun,
             seed=seed,
-            device=device,
             resume=resume,
-            threads=threads,
-            checkpoint_every_s=checkpoint_every_s,
-            evaluate_every=evaluate_every,
-            tensorboard=tensorboard,
+            execution=execution,
             watch=watch,
         )
     if _leads():

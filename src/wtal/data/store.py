@@ -80,6 +80,11 @@ class Store:
         return self.index.get("extraction")
 
     @property
+    def clock(self) -> TimeBase:
+        """How snippets lie on the clock of every video that does not say otherwise."""
+        return TimeBase(**self.index["timebase"])
+
+    @property
     def dimensions(self) -> int:
         """Length of one snippet's feature vector, all streams together."""
         return int(self.matrix.shape[1])

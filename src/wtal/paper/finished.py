@@ -11,9 +11,10 @@ from wtal.errors import InputError
 from wtal.evaluate import Score, score
 from wtal.evaluate.ambiguous import Intervals
 from wtal.figures.table import Measure, measured
+from wtal.formats.maps import read_maps, write_maps
 from wtal.instances import Instances
 from wtal.localize import Localizer, localize_map
-from wtal.paper.maps import Maps, read_maps, write_maps
+from wtal.maps import Maps
 from wtal.paper.plan import Job, Plan
 from wtal.propose import Proposer
 from wtal.report.measures import average, clocks
@@ -65,8 +66,9 @@ class Finished:
             if not path.exists():
                 localizer = Localizer.load(job.path)
                 names = self.track(self.store.names(split))
-                write_maps(path, {n: localizer.maps(n, self.store.features(n), for_targets=for_targets) for n in names})
-            self._maps[job.path, kind] = read_maps(path)
+                made = {n: localizer.maps(n, self.store.features(n), for_targets=for_targets) for n in names}
+                write_maps(path, self.store.classes, made)
+            self._maps[job.path, kind] = read_maps(path).videos
         return self._maps[job.path, kind]
 
     def predictions(self, job: Job, proposer: Proposer, split: str) -> dict[str, Instances]:

@@ -17,9 +17,9 @@ from wtal.figures.plots import line_plot
 from wtal.figures.table import Cell, Column, Table, measured
 from wtal.formats.targets import VideoTargets
 from wtal.instances import Instances
+from wtal.maps import mean_map
 from wtal.paper import variants
 from wtal.paper.finished import Finished
-from wtal.paper.maps import mean_map
 from wtal.paper.plan import Job, Variant
 from wtal.paper.setting import Experiment, Setting
 from wtal.propose import Combine
@@ -113,7 +113,7 @@ def _row(name: str, qualities: list[Quality]) -> tuple[Cell, ...]:
 
 def _map_quality(finished: Finished, job: Job) -> Quality:
     maps = finished.maps(job, job.recipe.train_split, for_targets=True)
-    return _quality(finished, job, {name: mean_map(streams) for name, streams in maps.items()}, None)
+    return _quality(finished, job, {name: mean_map(streams).tcam for name, streams in maps.items()}, None)
 
 
 def _made_quality(setting: Setting, finished: Finished, job: Job, settings: TargetSettings) -> Quality:

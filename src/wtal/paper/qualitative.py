@@ -9,9 +9,9 @@ from wtal.figures.style import GREEN, ORANGE, PURPLE
 from wtal.figures.timeline import Row, timeline
 from wtal.formats.targets import TargetFile, read_targets
 from wtal.localize import Localizer, localize_map
+from wtal.maps import mean_map
 from wtal.paper import variants
 from wtal.paper.finished import Finished
-from wtal.paper.maps import mean_map
 from wtal.paper.plan import Job, Variant
 from wtal.paper.setting import Experiment, Setting
 from wtal.pseudo.delta import delta_targets
@@ -88,7 +88,7 @@ def _picture(
     store = finished.store
     clock = clocks(store, job.recipe.test.offset_snippets)[name]
     streams = localizer.maps(name, store.features(name))
-    curve = mean_map(streams)[:, label]
+    curve = mean_map(streams).tcam[:, label]
     test = job.recipe.test.proposer
     video = finished.truth.videos.get(name)
     truth = None if video is None else video.instances.of_class(label)

@@ -6,7 +6,7 @@ from typing import Any
 
 from wtal.data.store import Store
 from wtal.paper.plan import Job, Plan
-from wtal.training import train
+from wtal.training import Execution, train
 from wtal.training.fork import fork
 from wtal.training.run import Run
 
@@ -15,9 +15,7 @@ def carry_out(
     plan: Plan,
     store: Store,
     *,
-    device: str = "auto",
-    threads: int | None = None,
-    evaluate_every: int | None = None,
+    execution: Execution = Execution(),  # noqa: B008  frozen
     watch: Callable[[Job, float, Any], None] = lambda *_: None,
     done: Callable[[Job], None] = lambda _: None,
 ) -> None:
@@ -41,10 +39,8 @@ def carry_out(
             _own_recipe(job.path) or job.recipe,
             store,
             job.path,
-            device=device,
             resume=True,
-            threads=threads,
-            evaluate_every=evaluate_every,
+            execution=execution,
             watch=hear,
         )
         behind += job.epochs_to_train

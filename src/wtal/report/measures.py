@@ -1,7 +1,7 @@
 """What a report measures anew from a run's predictions and labels, where the truth is known."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -127,10 +127,7 @@ def average(result: Score) -> float:
 
 def clocks(store: Store, offset_snippets: float | None) -> dict[str, TimeBase]:
     """Each video's time base, with another offset where one is given."""
-    own = {name: store.timebase(name) for name in store.names()}
-    if offset_snippets is None:
-        return own
-    return {name: replace(clock, offset_snippets=offset_snippets) for name, clock in own.items()}
+    return {name: store.timebase(name).at(offset_snippets) for name in store.names()}
 
 
 def in_seconds(

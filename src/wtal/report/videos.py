@@ -9,9 +9,9 @@ from wtal.errors import InputError, MissingExtraError
 from wtal.figures.page import Block, Picture, Section, Text
 from wtal.figures.style import GREEN, series
 from wtal.figures.timeline import Row, timeline
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
 from wtal.localize import Localizer
+from wtal.maps import ActivationMap, mean_map
 from wtal.report.content import Content, nothing
 from wtal.report.measures import clocks, mean_by_video
 from wtal.report.runs import Group
@@ -56,7 +56,7 @@ def _shown_runs(content: Content) -> dict[str, Group]:
     return {next(one.name for one in group.runs if one.name in content.measured): group for group in content.known}
 
 
-def _maps(content: Content, store: Store, names: list[str]) -> tuple[dict[tuple[str, str], VideoMap], list[str]]:
+def _maps(content: Content, store: Store, names: list[str]) -> tuple[dict[tuple[str, str], ActivationMap], list[str]]:
     """The activation maps of these videos by run and video, and what kept others from being made."""
     found, problems = {}, []
     for run in content.loaded.runs:
@@ -68,12 +68,12 @@ def _maps(content: Content, store: Store, names: list[str]) -> tuple[dict[tuple[
             problems.append(f"{run.name}: no activation curves, since its model cannot be used: {error}")
             continue
         for name in names:
-            found[run.name, name] = localizer.map(name, store.features(name))
+            found[run.name, name] = mean_map(localizer.maps(name, store.features(name)))
     return found, problems
 
 
 def _picture(
-    content: Content, store: Store, name: str, kind: str, score: float, maps: Mapping[tuple[str, str], VideoMap]
+    content: Content, store: Store, name: str, kind: str, score: float, maps: Mapping[tuple[str, str], ActivationMap]
 ) -> Picture:
     assert content.truth is not None
     true = content.truth.videos[name].instances

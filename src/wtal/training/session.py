@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ import torch
 from wtal.data.findings import some
 from wtal.data.store import Store
 from wtal.devices import choose_device
-from wtal.errors import DataWarning, InputError, MissingExtraError
+from wtal.errors import DataWarning, InputError
 from wtal.formats import write_predictions
 from wtal.localize import Card, Localizer
 from wtal.models import MODELS, build
@@ -23,7 +22,8 @@ from wtal.named import look_up
 from wtal.training import checkpoint
 from wtal.training.checkpoint import State
 from wtal.training.config import Recipe
-from wtal.training.distributed import Group, process_group
+from wtal.training.distributed import process_group
+from wtal.training.execution import Execution
 from wtal.training.loop import Hooks, Status, fit
 from wtal.training.relabel import Generation, write_generation
 from wtal.training.run import Run, describe_environment, scored
@@ -42,20 +42,12 @@ def session(
     run: Run,
     *,
     seed: int | None,
-    device: str,
     resume: bool,
-    threads: int | None,
-    checkpoint_every_s: float,
-    evaluate_every: int | None,
-    tensorboard: bool,
+    execution: Execution,
     watch: Callable[[Status], Any],
 ) -> Run:
     """See `wtal.training.train`."""
-    if evaluate_every is not None and evaluate_every < 1:
-        raise InputError(f"--evaluate-every must be 1 epoch or more, got {evaluate_every}")
-    if tensorboard and find_spec("tensorboard") is None:  # said before anything is written
-        raise MissingExtraError("tensorboard", "tb")
-    where = choose_device(device)
+    where = choose_device(execution.device)
     recipe = _with_seed(recipe, run, seed, resume)
     if not resume and (run.path / "config.yaml").exists():
         raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
@@ -65,7 +57,7 @@ def session(
     _warn_of_classes_without_videos(videos)
     known = run.environment()
     # the order of sums depends on the number of threads, so a run keeps the one it began with
-    threads = int(known["threads"]) if known else threads or torch.get_num_threads()
+    threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
     with process_group(where) as group, _reproducible(where, threads):
         group.wait()  # no process may look at the folder after another has begun to write there
         state = _fresh_state(recipe, store, where)
@@ -78,10 +70,12 @@ def session(
                 about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
                 run.begin(recipe, about)
             run.rewind_log(state.epoch, state.generations.epoch)
-        wanted = tensorboard and group.leads
+        wanted = execution.tensorboard and group.leads
         with curves(run.path) if wanted else nullcontext(_nothing) as draw:
             with _asked_to_stop() as stop:
-                hooks = _hooks(run, recipe, state, videos, group, checkpoint_every_s, evaluate_every, stop, watch, draw)
+                hooks = Hooks(stop=stop)
+                if group.leads:
+                    hooks = _hooks(run, recipe, state, videos, execution, stop, watch, draw)
                 workers = threads if len(videos) > MANY_VIDEOS else 1
                 fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
             if group.leads:
@@ -131,15 +125,12 @@ def _hooks(
     recipe: Recipe,
     state: State,
     videos: Videos,
-    group: Group,
-    every_s: float,
-    evaluate_every: int | None,
+    execution: Execution,
     stop: Callable[[], bool],
     watch: Callable[[Status], Any],
     draw: Callable[[Mapping[str, Any]], None],
 ) -> Hooks:
-    if not group.leads:
-        return Hooks(stop=stop)
+    """What the leading process does beside learning."""
     saved_at = time.monotonic()
 
     def save() -> None:
@@ -159,12 +150,12 @@ def _hooks(
     def epoch_ended(metrics: dict[str, Any]) -> None:
         log(metrics)
         done = metrics["epoch"] + 1
-        if evaluate_every and done % evaluate_every == 0 and done < recipe.epochs:
+        if execution.evaluate_every and done % execution.evaluate_every == 0 and done < recipe.epochs:
             _evaluate_on_the_way(log, recipe, videos.store, state.model, metrics["epoch"])
 
     return Hooks(
         save=save,
-        save_due=lambda: time.monotonic() - saved_at >= every_s,
+        save_due=lambda: time.monotonic() - saved_at >= execution.checkpoint_every_s,
         targets_made=targets_made,
         epoch_ended=epoch_ended,
         stop=stop,
@@ -177,12 +168,13 @@ def _localizer(recipe: Recipe, store: Store, model: Model) -> Localizer:
         recipe.model,
         store.classes,
         store.dimensions,
-        model_options(recipe),
-        recipe.test.proposer,
-        recipe.test.offset_snippets,
-        recipe.stream_weights,
-        recipe.test.segments,
-        read_extraction(store.extraction),
+        model_options=model_options(recipe),
+        proposer=recipe.test.proposer,
+        timebase=store.clock,
+        offset_snippets=recipe.test.offset_snippets,
+        stream_weights=recipe.stream_weights,
+        segments=recipe.test.segments,
+        extraction=read_extraction(store.extraction),
     )
     return Localizer(model.eval(), card)
 
