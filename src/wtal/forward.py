@@ -15,6 +15,7 @@ from torch import Tensor
 
 from wtal.data.sampling import even, stretched
 from wtal.errors import InputError
+from wtal.instances import Instances
 from wtal.maps import ActivationMap
 from wtal.models.protocol import Batch, Model, Output
 
@@ -59,12 +60,14 @@ def packed(
     *,
     tags: Float[Tensor, "b c"] | None = None,
     seeds: Sequence[int] | None = None,
+    boxes: Sequence[Instances] | None = None,
 ) -> Batch:
     """The features of some videos, concatenated, as a batch on the device."""
     lengths = tuple(len(one) for one in features)
     joined = torch.empty(sum(lengths), features[0].shape[1])
     np.concatenate(features, out=joined.numpy(), casting="same_kind")
-    batch = Batch(joined, lengths, tags, None if seeds is None else tuple(seeds))
+    taught = None if boxes is None else tuple(boxes)
+    batch = Batch(joined, lengths, tags, None if seeds is None else tuple(seeds), taught)
     return batch if device.type == "cpu" else batch.to(device)
 
 

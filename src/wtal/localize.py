@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped
 
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
 from wtal.files import written_whole
 from wtal.instances import Instances
 from wtal.maps import ActivationMap, Maps
+from wtal.pool import Pooling
 from wtal.propose import Proposer
+from wtal.pseudo.candidates import Candidates
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from wtal.models.protocol import Model
 
 VERSION = 2
+#: where a detector's teacher lies, in the folder of the detector's own model
+TEACHER = "teacher"
 
 
 def localize_maps(
@@ -60,6 +64,8 @@ class Card:
     """How many snippets of a longer video the model is shown, evenly spread; None: all."""
     extraction: Extraction | None = None
     """What the features were made with; None if that is not known."""
+    pool: Pooling | None = None
+    """How the instances of a detector and of its teacher, which lies beside it, become one set; None: no teacher."""
     version: int = VERSION
 
 
@@ -72,11 +78,13 @@ class Localizer:
 
     model: "Model"
     card: Card
+    teacher: "Localizer | None" = None
+    """Of a detector: the model whose boxes have taught it, and that finds instances together with it."""
 
     @classmethod
     def load(cls, run: Path | str, *, device: str = "auto") -> "Localizer":
-        """The model of a finished run."""
-        card = read_card(run)
+        """The model of a finished run, or of its folder `model` copied anywhere; with its teacher if it has one."""
+        card, folder = read_card(run), model_folder(run)
         try:
             from safetensors import SafetensorError
             from safetensors.torch import load_file
@@ -88,12 +96,13 @@ class Localizer:
 
         options = _frozen(card.model_options)
         model = build(card.model, len(card.classes), card.dimensions, stream_weights=card.stream_weights, **options)
-        weights = Path(run) / "model" / "model.safetensors"
+        weights = folder / "model.safetensors"
         try:
             model.load_state_dict(load_file(weights))
         except (OSError, SafetensorError, RuntimeError) as error:
             raise InputError(f"cannot use the weights {weights}: {error}") from error
-        return cls(model.to(choose_device(device)).eval(), card)
+        teacher = None if card.pool is None else cls.load(folder / TEACHER, device=device)
+        return cls(model.to(choose_device(device)).eval(), card, teacher)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -117,7 +126,38 @@ class Localizer:
             proposer: Settings that take the place of the model's own.
         """
         clock = (timebase or self.card.timebase).at(self.card.offset_snippets)
-        return localize_map(self.maps("the video", features), proposer or self.card.proposer, clock, duration_s)
+        return clock.instances_to_seconds(self.found("the video", features, proposer), duration_s=duration_s)
+
+    def found(
+        self,
+        name: str,
+        features: Shaped[np.ndarray, "..."],
+        proposer: Proposer | None = None,
+        *,
+        classes: Int[np.ndarray, " k"] | None = None,
+    ) -> Instances:
+        """Instances of one video in snippets, best first; of these `classes` alone, if they are known."""
+        settings = proposer or self.card.proposer
+        if self.teacher is None or self.card.pool is None:
+            return settings.of_maps(self.maps(name, features), classes=classes).instances
+        own = settings.combined(self.candidates(name, features)).instances
+        if classes is not None:
+            own = own[np.isin(own.class_ids, classes)]
+        return self.card.pool(self.teacher.found(name, features, classes=classes), own)
+
+    def candidates(self, name: str, features: Shaped[np.ndarray, "..."]) -> Candidates:
+        """The boxes that a detector finds by itself, in snippets."""
+        import torch
+
+        from wtal.forward import packed
+
+        self._refuse_unusable(name, features)
+        batch = packed([features], next(self.model.parameters()).device)
+        with torch.no_grad():
+            found = self.model.candidates(self.model(batch), batch)
+        if found is None:
+            raise InputError(f"a {self.card.model} finds no candidates by itself: they are cut from its maps")
+        return found[0]
 
     def maps(
         self, name: str, features: Shaped[np.ndarray, "..."], *, for_targets: bool = False
@@ -126,6 +166,13 @@ class Localizer:
         pseudo labels are made from."""
         from wtal.forward import activation_maps
 
+        self._refuse_unusable(name, features)
+        columns, segments = len(self.classes), self.card.segments
+        return activation_maps(
+            self.model, [name], [features], columns=columns, segments=segments, for_targets=for_targets
+        )[0]
+
+    def _refuse_unusable(self, name: str, features: Shaped[np.ndarray, "..."]) -> None:
         d = self.card.dimensions
         if features.ndim != 2 or features.shape[1] != d or not len(features):
             raise InputError(f"{name}: the model wants features of shape (snippets, {d}), got {features.shape}")
@@ -133,10 +180,6 @@ class Localizer:
             raise InputError(f"{name}: features must be finite, but some are NaN or infinite")
         if not features.any():
             raise InputError(f"{name}: features are zero everywhere, as if they had never been computed")
-        columns, segments = len(self.classes), self.card.segments
-        return activation_maps(
-            self.model, [name], [features], columns=columns, segments=segments, for_targets=for_targets
-        )[0]
 
     def store(
         self,
@@ -204,9 +247,14 @@ class Localizer:
             file.write("\n")
 
 
+def model_folder(run: Path | str) -> Path:
+    """Where the model of a run lies; a folder that holds a model is its own."""
+    return Path(run) if (Path(run) / "model.json").is_file() else Path(run) / "model"
+
+
 def read_card(run: Path | str) -> Card:
     """What a finished run says about its model."""
-    path = Path(run) / "model" / "model.json"
+    path = model_folder(run) / "model.json"
     try:
         card = parse(Card, json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError as error:

@@ -34,6 +34,7 @@ def main(arguments: Sequence[str]) -> None:
         skip_bad: bool = False,
         seed: int | None = None,
         resume: bool = False,
+        teacher: Path | None = None,
         fold: str | None = None,
         execution: Annotated[Execution, tyro.conf.arg(name="")] = Execution(),  # noqa: B008  frozen
     ) -> None:
@@ -55,6 +56,8 @@ def main(arguments: Sequence[str]) -> None:
             skip_bad: Leave videos that cannot be read out, and list them.
             seed: Takes the place of the recipe's seed.
             resume: Go on with the run in that folder, to the same result as if it had never stopped.
+            teacher: Of a detector: the finished run that it learns from; or the recipe of one, which is trained first
+                (into runs/RECIPE-seedN, and reused if it is there).
             fold: Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose
                 settings without a look at the test videos.
             execution: Where and how it is computed.
@@ -63,16 +66,7 @@ def main(arguments: Sequence[str]) -> None:
             data = _extracted(videos, data, tags, gt, options, execution.device, skip_bad=skip_bad)
         elif data is None or tags is not None or gt is not None or options != ExtractorOptions() or skip_bad:
             raise InputError("wanted --data STORE, or --videos DIR --tags FILE, which the other options belong to")
-        _train(
-            recipe,
-            data,
-            run,
-            seed,
-            resume,
-            fold,
-            execution,
-            arguments,
-        )
+        _train(recipe, data, run, seed, resume, teacher, fold, execution, arguments)
 
     tyro.cli(train, prog="wtal train", args=list(arguments))
 
@@ -107,6 +101,7 @@ def _train(
     folder: Path | None,
     seed: int | None,
     resume: bool,
+    teacher: Path | None,
     fold: str | None,
     execution: Execution,
     arguments: Sequence[str],
@@ -114,24 +109,26 @@ def _train(
     from rich.console import Console
 
     from wtal.cli.evaluate import data_warnings_on_stderr
-    from wtal.training import default_run, read_recipe, train
+    from wtal.localize import model_folder
+    from wtal.training import Run, default_run, read_recipe, train
 
     recipe = read_recipe(recipe_path)
     store = open_store(data, fold)
     suffix = f"-fold{store.part.replace('/', 'of')}" if store.part else ""
-    begun = folder or default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
+    number = recipe.seed if seed is None else seed
+    begun = folder or default_run(recipe_path.stem + suffix, number)
     console = Console(stderr=True)
     again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
-    with interruptible(console, again), data_warnings_on_stderr(), training_progress(console, recipe.epochs) as watch:
-        run = train(
-            recipe,
-            store,
-            begun,
-            seed=seed,
-            resume=resume,
-            execution=execution,
-            watch=watch,
-        )
+    with interruptible(console, again), data_warnings_on_stderr():
+        if teacher is not None and not model_folder(teacher).is_dir():
+            first, teacher = read_recipe(teacher), default_run(teacher.stem + suffix, number)
+            if not Run(teacher).ended:
+                with training_progress(console, first.epochs) as watch:
+                    train(first, store, teacher, seed=seed, resume=True, execution=execution, watch=watch)
+        with training_progress(console, recipe.epochs) as watch:
+            run = train(
+                recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, watch=watch
+            )
     if _leads():
         _print_result(run)
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # torch is loaded when a model is built, not when its name is
 #: name -> "module:attribute" of what makes the model from (n_classes, d, **options)
 MODELS = {
     "bm": "wtal.models.bm:BM",
+    "detector": "wtal.models.detector:Detector",
     "facnet": "wtal.models.facnet:FACNet",
     "rskp": "wtal.models.rskp:RSKP",
     "stpn": "wtal.models.stpn:STPN",

@@ -29,6 +29,7 @@ def train(
     *,
     seed: int | None = None,
     resume: bool = False,
+    teacher: Path | str | None = None,
     execution: Execution = Execution(),  # noqa: B008  frozen
     watch: Callable[[Any], Any] = lambda _: None,
 ) -> Run:
@@ -43,6 +44,7 @@ def train(
         seed: Takes the place of the recipe's.
         resume: Go on with the run in that folder from its newest checkpoint, to the same bits as if it had never
             stopped; start it if it has not begun.
+        teacher: Of a detector: the finished run whose instances it is taught.
         execution: Where and how it is computed.
         watch: Called with a `wtal.training.loop.Status` after every step.
     """
@@ -57,4 +59,13 @@ def train(
         name = asked.model.rpartition(":")[2] if isinstance(recipe, Recipe) else Path(recipe).stem
         run = default_run(name, asked.seed if seed is None else seed)
     store = data if isinstance(data, Store) else Store.open(data)
-    return session(asked, store, Run(Path(run)), seed=seed, resume=resume, execution=execution, watch=watch)
+    return session(
+        asked,
+        store,
+        Run(Path(run)),
+        seed=seed,
+        resume=resume,
+        teacher=None if teacher is None else Path(teacher),
+        execution=execution,
+        watch=watch,
+    )

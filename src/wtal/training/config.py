@@ -3,6 +3,7 @@
 Recipes do not inherit from each other, and nothing is set elsewhere: what is not in the file has the default below.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 from wtal.errors import InputError
 from wtal.evaluate.protocols import protocol_named
 from wtal.files import written_whole
+from wtal.pool import Pooling
 from wtal.propose import Proposer
 from wtal.pseudo.delta import First, Schedule, Stage
 from wtal.pseudo.linpro import Rows, Solution
@@ -28,6 +30,8 @@ class Optimizer:
     betas: tuple[float, float] = (0.9, 0.99)
     eps: float = 1e-8
     weight_decay: float = 5e-4
+    clip_norm: float | None = None
+    """Gradients of a greater norm are shortened to this one; null: never."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,18 @@ class TargetSettings:
 
 
 @dataclass(frozen=True)
+class BoxSettings:
+    """Which of the instances that a teacher finds in the training videos become boxes for a detector."""
+
+    least_weight: float = 0.3
+    """A box's weight is its score over the best one of its class in the video; boxes of less weight are left out."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least_weight <= 1:
+            raise InputError(f"boxes.least_weight must be from 0 to 1, got {self.least_weight}")
+
+
+@dataclass(frozen=True)
 class LocalizeSettings:
     """How the trained model's maps become instances in seconds, and by which protocols those are scored."""
 
@@ -79,6 +95,8 @@ class LocalizeSettings:
     """Where the first snippet starts on the video's clock, in snippets; null: as the store says."""
     segments: int | None = None
     """How many snippets of a longer video the model is shown, evenly spread; null: all."""
+    pool: Pooling | None = None
+    """How a detector's instances and its teacher's become one set; null: the model has no teacher."""
     protocols: tuple[str, ...] = ("thumos14", "thumos14-wtalc")
 
 
@@ -91,6 +109,8 @@ class Recipe:
     epochs: int
     learning_rate: tuple[tuple[int, float], ...]
     """Stages [until_epoch, rate]: the rate holds for the epochs before until_epoch."""
+    anneal: Literal["none", "cosine"] = "none"
+    """Whether the rate falls along half a cosine besides, to nothing at the end of training."""
     model_options: Mapping[str, Any] = field(default_factory=dict)
     stream_weights: tuple[float, ...] = (1.0,)
     """With more than one, as many models, each for its equal part of the features (RGB, flow); what they find is
@@ -105,6 +125,8 @@ class Recipe:
     optimizer: Optimizer = field(default_factory=Optimizer)
     seed: int = 0
     targets: TargetSettings = field(default_factory=TargetSettings)
+    boxes: BoxSettings | None = None
+    """What a detector is taught; null: the model is no detector."""
     test: LocalizeSettings = field(default_factory=LocalizeSettings)
 
     def __post_init__(self) -> None:
@@ -118,6 +140,8 @@ class Recipe:
             raise InputError(f"learning_rate must have increasing epochs up to {self.epochs} at least, got {until}")
         for protocol in self.test.protocols:
             protocol_named(protocol)
+        if (self.boxes is None) != (self.test.pool is None):
+            raise InputError("a detector's recipe has both, boxes and test.pool; that of another model neither")
         stages = self.schedule.stages  # which checks itself
         if stages and not stages[0].relabel:
             raise InputError("the first of targets.stages must make labels (relabel: true), since none are at hand")
@@ -133,7 +157,8 @@ class Recipe:
         >>> Recipe("rskp", 3, ((1, 0.5), (3, 0.1))).rate_at(1)
         0.1
         """
-        return next(rate for until, rate in self.learning_rate if epoch < until)
+        rate = next(rate for until, rate in self.learning_rate if epoch < until)
+        return rate if self.anneal == "none" else rate * (1 + math.cos(math.pi * epoch / self.epochs)) / 2
 
     def with_seed(self, seed: int) -> "Recipe":
         """The same recipe from another seed."""

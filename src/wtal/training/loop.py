@@ -26,7 +26,7 @@ from wtal.training.videos import Batches, Videos, shuffled, video_seeds
 class Status:
     """Where training is: `completed` of `total` steps of the epoch, or videos of a pass; losses are means per video."""
 
-    phase: Literal["training", "labels", "predictions"]
+    phase: Literal["boxes", "training", "labels", "predictions"]
     epoch: int
     epochs: int
     completed: int
@@ -65,6 +65,8 @@ def fit(
     """Train from where `state` stands to the recipe's last epoch."""
     model, schedule, size = state.model.train(), recipe.schedule, recipe.batch_videos
     n_steps = math.ceil(len(videos) / size)
+    if not (state.epoch or state.step):
+        model.begin(Batches(videos))
     for epoch in range(state.epoch, recipe.epochs):
         begun = time.perf_counter()
         making = schedule.relabels(epoch)
@@ -128,6 +130,8 @@ def step(
     *values, stops = group.sum_gradients(model.parameters(), [*values, float(stop())])
     summed = dict(zip(losses, values, strict=True))
     _refuse_not_finite(summed, epoch, state.step, [videos.names[number] for number in numbers])
+    if recipe.optimizer.clip_norm is not None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.optimizer.clip_norm)
     state.optimizer.step()
     state.optimizer.zero_grad()
     model.end_step(output, batch, epoch)

@@ -6,7 +6,8 @@ RUN/metrics.jsonl       one line per epoch, and one per generation of labels
 RUN/tensorboard/        the same as curves, if asked for
 RUN/checkpoints/        the newest two
 RUN/targets/            each generation of pseudo labels
-RUN/model/              the trained model, for Localizer.load
+RUN/model/              the trained model, for Localizer.load; in teacher/ that of a detector's teacher
+RUN/boxes.json          what a detector is taught, in seconds; a box's score is its weight
 RUN/predictions.json    its instances in the test videos, in seconds
 RUN/evaluation.json     their scores, where the truth is known
 """
@@ -26,6 +27,7 @@ from wtal.errors import InputError
 from wtal.evaluate import score
 from wtal.files import read_json, written_whole
 from wtal.instances import Instances
+from wtal.localize import TEACHER
 from wtal.training.config import Recipe, read_recipe, write_recipe
 from wtal.typed import differences, plain
 
@@ -44,6 +46,21 @@ class Run:
     def targets(self, epoch: int) -> Path:
         """Where the labels that were made at the start of `epoch` lie."""
         return self.path / "targets" / f"epoch-{epoch:04d}.npz"
+
+    @property
+    def ended(self) -> bool:
+        """Whether training has come to its end."""
+        return (self.path / "model" / "model.json").exists()
+
+    @property
+    def boxes(self) -> Path:
+        """Where the boxes lie that a detector is taught."""
+        return self.path / "boxes.json"
+
+    @property
+    def teacher(self) -> Path:
+        """Where the copy of a detector's teacher lies."""
+        return self.path / "model" / TEACHER
 
     @property
     def evaluation(self) -> dict[str, Any] | None:

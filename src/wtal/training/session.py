@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,12 +15,14 @@ from wtal.data.findings import some
 from wtal.data.store import Store
 from wtal.devices import choose_device
 from wtal.errors import DataWarning, InputError
+from wtal.files import copy_whole
 from wtal.formats import write_predictions
-from wtal.localize import Card, Localizer
+from wtal.localize import Card, Localizer, model_folder, read_card
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
 from wtal.named import look_up
 from wtal.training import checkpoint
+from wtal.training.boxes import read_boxes, write_boxes
 from wtal.training.checkpoint import State
 from wtal.training.config import Recipe
 from wtal.training.distributed import process_group
@@ -43,6 +46,7 @@ def session(
     *,
     seed: int | None,
     resume: bool,
+    teacher: Path | None,
     execution: Execution,
     watch: Callable[[Status], Any],
 ) -> Run:
@@ -52,6 +56,7 @@ def session(
     if not resume and (run.path / "config.yaml").exists():
         raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
     run.refuse_other_work(recipe, store)
+    _refuse_wrong_teacher(recipe, store, run, teacher)
     videos = Videos(store, recipe.train_split, where)
     _refuse_videos_without_tags(videos)
     _warn_of_classes_without_videos(videos)
@@ -69,7 +74,12 @@ def session(
             if known is None or not (run.path / "config.yaml").exists():
                 about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
                 run.begin(recipe, about)
+            if teacher is not None:
+                _take_teacher(run, recipe, store, teacher, execution.device, watch)
             run.rewind_log(state.epoch, state.generations.epoch)
+        if recipe.boxes is not None:
+            group.wait()
+            videos.boxes = read_boxes(run.boxes, store, recipe.train_split)
         wanted = execution.tensorboard and group.leads
         with curves(run.path) if wanted else nullcontext(_nothing) as draw:
             with _asked_to_stop() as stop:
@@ -151,7 +161,7 @@ def _hooks(
         log(metrics)
         done = metrics["epoch"] + 1
         if execution.evaluate_every and done % execution.evaluate_every == 0 and done < recipe.epochs:
-            _evaluate_on_the_way(log, recipe, videos.store, state.model, metrics["epoch"])
+            _evaluate_on_the_way(log, run, recipe, videos.store, state.model, metrics["epoch"])
 
     return Hooks(
         save=save,
@@ -163,7 +173,7 @@ def _hooks(
     )
 
 
-def _localizer(recipe: Recipe, store: Store, model: Model) -> Localizer:
+def _localizer(run: Run, recipe: Recipe, store: Store, model: Model) -> Localizer:
     card = Card(
         recipe.model,
         store.classes,
@@ -175,8 +185,9 @@ def _localizer(recipe: Recipe, store: Store, model: Model) -> Localizer:
         stream_weights=recipe.stream_weights,
         segments=recipe.test.segments,
         extraction=read_extraction(store.extraction),
+        pool=recipe.test.pool,
     )
-    return Localizer(model.eval(), card)
+    return Localizer(model.eval(), card, None if recipe.test.pool is None else Localizer.load(run.teacher))
 
 
 def _has_test_videos(recipe: Recipe, store: Store) -> bool:
@@ -184,12 +195,12 @@ def _has_test_videos(recipe: Recipe, store: Store) -> bool:
 
 
 def _evaluate_on_the_way(
-    log: Callable[[Mapping[str, Any]], None], recipe: Recipe, store: Store, model: Model, epoch: int
+    log: Callable[[Mapping[str, Any]], None], run: Run, recipe: Recipe, store: Store, model: Model, epoch: int
 ) -> None:
     """Log the scores of the model as it is; it learns on as if nobody had looked."""
     if not _has_test_videos(recipe, store):
         return
-    scores = scored(_localizer(recipe, store, model).store(store, recipe.test_split), store, recipe)
+    scores = scored(_localizer(run, recipe, store, model).store(store, recipe.test_split), store, recipe)
     model.train()
     if scores is not None:
         averages = {protocol: one["average"] for protocol, one in scores.items()}
@@ -198,7 +209,7 @@ def _evaluate_on_the_way(
 
 def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callable[[Status], Any]) -> None:
     """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
-    localizer = _localizer(recipe, store, model)
+    localizer = _localizer(run, recipe, store, model)
     localizer.save(run.path)
     if not _has_test_videos(recipe, store):
         return  # one may train on tagged videos alone
@@ -211,6 +222,41 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
     found = localizer.store(store, recipe.test_split, track=track)
     write_predictions(run.path / "predictions.json", found, store.classes)
     run.evaluate(found, store, recipe)
+
+
+def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path | None) -> None:
+    """Make sure that a detector has a teacher that knows the same classes and features, and no other model has one."""
+    if recipe.boxes is None:
+        if teacher is not None:
+            raise InputError(f"a teacher is for detectors, and {recipe.model} is none (its recipe has no boxes)")
+        return
+    if teacher is None:
+        if not run.boxes.exists():
+            raise InputError("this recipe teaches a detector and needs a trained run to learn from: --teacher RUN")
+        return
+    card = read_card(teacher)
+    if card.classes != store.classes or card.dimensions != store.dimensions:
+        raise InputError(
+            f"the teacher {teacher} knows {len(card.classes)} classes and {card.dimensions} dimensions, the store "
+            f"{store.path} has {len(store.classes)} and {store.dimensions}; they must be the same, in the same order"
+        )
+
+
+def _take_teacher(
+    run: Run, recipe: Recipe, store: Store, teacher: Path, device: str, watch: Callable[[Status], Any]
+) -> None:
+    """Copy the teacher into the run, which then needs nothing from elsewhere, and write down its boxes."""
+    if recipe.boxes is None or run.boxes.exists():
+        return
+    copy_whole(model_folder(teacher), run.teacher)
+
+    def track(names: tuple[str, ...]) -> Iterator[str]:
+        for number, name in enumerate(names):
+            watch(Status("boxes", 0, recipe.epochs, number, len(names)))
+            yield name
+
+    localizer = Localizer.load(run.teacher, device=device)
+    write_boxes(run.boxes, localizer, store, recipe.train_split, recipe.boxes, track=track)
 
 
 def _refuse_videos_without_tags(videos: Videos) -> None:

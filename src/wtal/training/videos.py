@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from wtal.data.sampling import perturbed
 from wtal.data.store import Store
 from wtal.forward import packed
+from wtal.instances import Instances
 from wtal.models.protocol import Batch
 from wtal.training.config import SegmentSampling
 
@@ -21,8 +22,10 @@ PASS_VIDEOS = 10
 class Videos:
     """A split's videos by number, in the order of the store."""
 
-    def __init__(self, store: Store, split: str, device: torch.device) -> None:
-        self.store, self.names, self.device = store, store.names(split), device
+    def __init__(
+        self, store: Store, split: str, device: torch.device, boxes: Sequence[Instances] | None = None
+    ) -> None:
+        self.store, self.names, self.device, self.boxes = store, store.names(split), device, boxes
         self.tags: Float[np.ndarray, "n c"] = store.tags(split)
 
     def __len__(self) -> int:
@@ -53,7 +56,8 @@ class Videos:
         parts = [self.store.features(self.names[number]) for number in numbers]
         if snippets is not None:
             parts = [part[rows] for part, rows in zip(parts, snippets, strict=True)]
-        return packed(parts, self.device, tags=torch.from_numpy(self.tags[list(numbers)]), seeds=seeds)
+        boxes = None if self.boxes is None else [self.boxes[number] for number in numbers]
+        return packed(parts, self.device, tags=torch.from_numpy(self.tags[list(numbers)]), seeds=seeds, boxes=boxes)
 
     def rows(self, numbers: Sequence[int], snippets: Sequence[Int[np.ndarray, " _"]]) -> Int[np.ndarray, " n"]:
         """Where these snippets of these videos lie if the snippets of all videos are concatenated."""
