@@ -12,9 +12,9 @@ from wtal.data.convert import convert
 from wtal.data.findings import Finding, some
 from wtal.data.layouts import Given
 from wtal.data.layouts.folder import tags_of_files
-from wtal.data.parts import Parts, by_stream, open_parts
+from wtal.data.parts import Parts, open_parts
 from wtal.data.record import VideoRecord, class_list, did_you_mean
-from wtal.data.source import Source, Streams
+from wtal.data.source import Source, Streams, by_stream
 from wtal.data.store import Store, is_store
 from wtal.data.tags import tags_from_json
 from wtal.data.truth import read_with_findings
@@ -103,7 +103,7 @@ def extract(
 
         def load(name: str) -> Streams:
             if old is not None and name not in missing:
-                return by_stream(old.features(name), old.index["features"]["streams"])
+                return by_stream(old.features(name), old.streams)
             return parts.load(name)
 
         left = {name: record for name, record in records.items() if name not in {f.video for f in broken}}

@@ -89,7 +89,8 @@ def _value(kind: Any, given: Any, where: str) -> Any:
     if origin in (dict, Mapping):
         if not isinstance(given, Mapping):
             raise InputError(f"{where} must be a mapping of keys to values, got {_shown(given)}")
-        return {str(key): _frozen(value) for key, value in given.items()}
+        kind_of_value = arguments[1] if arguments else Any
+        return {str(key): _value(kind_of_value, value, _at(where, str(key))) for key, value in given.items()}
     if kind in _PLAIN:
         return _scalar(kind, given, where)
     return _frozen(given)

@@ -228,6 +228,6 @@ def print_store(path: Path) -> None:
             used = {tag for record in records for tag in record.tags}
             table.add_row(split, str(len(records)), str(snippets), f"{len(used)} of {len(store.classes)}")
     console().print(table)
-    streams = " + ".join(f"{stream} {at.stop - at.start}" for stream, at in store.streams.items())
+    streams = " + ".join(f"{stream} {width}" for stream, width in store.streams.items())
     truth = "with" if (path / "gt.json").exists() else "without"
     console().print(f"{streams} dimensions, {store.matrix.dtype}, {truth} true instances (gt.json)")

@@ -10,7 +10,7 @@ from wtal.annotations import Annotations
 from wtal.data.clock import Length, check_clock
 from wtal.data.findings import Finding, some
 from wtal.data.record import VideoRecord, did_you_mean
-from wtal.data.source import Source, Streams, length_text
+from wtal.data.source import Source, Streams, by_stream, length_text
 from wtal.data.store import Store
 from wtal.errors import InputError
 
@@ -118,7 +118,7 @@ def check_store(store: Store, *, track: Track = iter) -> list[Finding]:
     for record in track(records):
         features = store.features(record.name)
         digest.update(features.tobytes())
-        findings += check_features(record.name, {stream: features[:, at] for stream, at in store.streams.items()})
+        findings += check_features(record.name, by_stream(features, store.streams))
         lengths.append(Length(record, len(features), _last_end(truth, record.name)))
     if digest.hexdigest() != store.index["features"]["digest"]:
         what = "features.npy is not what was written when the store was made"

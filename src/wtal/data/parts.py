@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float32
 
-from wtal.data.source import Streams
+from wtal.data.source import Streams, by_stream
 from wtal.errors import InputError
 from wtal.files import read_json, written_whole
 
@@ -85,12 +85,6 @@ class Parts:
     def _write(self, name: str, part: Part) -> None:
         with written_whole(self.folder / f"{name}.json") as file:
             json.dump(asdict(part), file)
-
-
-def by_stream(array: Float[np.ndarray, "t d"], streams: Mapping[str, int]) -> Streams:
-    """The columns of features by stream, whose widths are given from left to right."""
-    ends = np.cumsum(list(streams.values())).tolist()
-    return {name: array[:, end - width : end] for (name, width), end in zip(streams.items(), ends, strict=True)}
 
 
 @contextmanager

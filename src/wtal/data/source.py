@@ -54,6 +54,12 @@ def length_text(lengths: Mapping[str, int]) -> str:
     return f"the streams differ in snippets: {listed}"
 
 
+def by_stream(array: Float[np.ndarray, "t d"], streams: Mapping[str, int]) -> Streams:
+    """The columns of features by stream, whose widths are given from left to right."""
+    ends = np.cumsum(list(streams.values())).tolist()
+    return {name: array[:, end - width : end] for (name, width), end in zip(streams.items(), ends, strict=True)}
+
+
 def halves(joined: Float[np.ndarray, "t d"]) -> Streams:
     """RGB and flow of features that hold them side by side, RGB first, as all published ones do."""
     middle = joined.shape[1] // 2

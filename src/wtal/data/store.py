@@ -18,6 +18,7 @@ from jaxtyping import Float, Float32
 
 from wtal.annotations import Annotations
 from wtal.data.record import VideoRecord, did_you_mean
+from wtal.data.source import by_stream
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
 
@@ -34,7 +35,8 @@ class Store:
     classes: tuple[str, ...]
     records: Mapping[str, VideoRecord]
     rows: Mapping[str, slice]
-    streams: Mapping[str, slice]
+    streams: Mapping[str, int]
+    """The widths of the streams (rgb, flow) that a feature vector consists of, from left to right."""
     matrix: Float[np.ndarray, "n d"]
     part: str = ""
     """Which part of the training videos is held out, such as 1/4, in a fold; else empty."""
@@ -64,11 +66,8 @@ class Store:
             )
             rows[name] = slice(start, start + snippets)
             start += snippets
-        streams, column = {}, 0
-        for stream, width in index["features"]["streams"].items():
-            streams[stream] = slice(column, column + width)
-            column += width
-        matrix = _map_features(path / "features.npy", (start, column), index["features"]["dtype"])
+        streams = index["features"]["streams"]
+        matrix = _map_features(path / "features.npy", (start, sum(streams.values())), index["features"]["dtype"])
         return cls(path, index, tuple(index["classes"]), records, rows, streams, matrix)
 
     def __len__(self) -> int:
@@ -94,12 +93,12 @@ class Store:
 
     def features(self, name: str, stream: str | None = None) -> Float[np.ndarray, "t _"]:
         """One video's features, or one stream of them, straight from the memory map (read-only)."""
-        rows = self.rows[self._known(name)]
+        features = self.matrix[self.rows[self._known(name)]]
         if stream is None:
-            return self.matrix[rows]
+            return features
         if stream not in self.streams:
             raise InputError(f"{self.path} has no stream {stream}; it has {', '.join(self.streams)}")
-        return self.matrix[rows, self.streams[stream]]
+        return by_stream(features, self.streams)[stream]
 
     def length(self, name: str) -> int:
         """Number of snippets of a video."""

@@ -104,9 +104,8 @@ def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Reci
 def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
     options = model_options(recipe)
     torch.manual_seed(recipe.seed)
-    model = build(
-        recipe.model, len(store.classes), store.dimensions, stream_weights=recipe.stream_weights, **options
-    ).to(device)
+    n, d = len(store.classes), store.dimensions
+    model = build(recipe.model, n, d, streams=store.streams, stream_weights=recipe.stream_weights, **options).to(device)
     asked = recipe.optimizer
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[asked.name]
     optimizer = kind(
@@ -183,6 +182,7 @@ def _localizer(recipe: Recipe, store: Store, model: Model) -> Localizer:
         recipe.stream_weights,
         recipe.test.segments,
         read_extraction(store.extraction),
+        store.streams,
     )
     return Localizer(model.eval(), card)
 
