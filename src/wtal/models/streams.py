@@ -29,7 +29,7 @@ class PerStream(Model):
             )
         if not all(weight > 0 for weight in weights.values()):
             raise InputError(f"stream_weights must be above 0, got {dict(weights)}")
-        self.widths, self.weights = tuple(widths.values()), tuple(weights[name] for name in widths)
+        self.widths, self.weights = list(widths.values()), tuple(weights[name] for name in widths)
         self.parts = nn.ModuleList(make(width) for width in self.widths)
 
     def forward(self, batch: Batch) -> Output:
