@@ -9,9 +9,9 @@ from wtal.instances import Instances
 
 @dataclass(frozen=True)
 class Video:
-    """One video's subset, duration (None where unknown) and true instances in seconds."""
+    """One video's split, duration (None where unknown) and true instances in seconds."""
 
-    subset: str
+    split: str
     duration_s: float | None
     instances: Instances
 
@@ -23,16 +23,16 @@ class Annotations:
     classes: tuple[str, ...]
     videos: dict[str, Video] = field(default_factory=dict)
 
-    def of_subset(self, names: str | Iterable[str]) -> "Annotations":
-        """The videos of one subset, or of any of several names for it ("validation", "val").
+    def of_split(self, names: str | Iterable[str]) -> "Annotations":
+        """The videos of one split, or of any of several names for it ("validation", "val").
 
         >>> video = Video("test", 10.0, Instances.empty())
-        >>> list(Annotations(("Run",), {"a": video}).of_subset("test").videos)
+        >>> list(Annotations(("Run",), {"a": video}).of_split("test").videos)
         ['a']
         """
         wanted = {names} if isinstance(names, str) else set(names)
-        chosen = {name: video for name, video in self.videos.items() if video.subset in wanted}
+        chosen = {name: video for name, video in self.videos.items() if video.split in wanted}
         if not chosen:
-            there = sorted({video.subset for video in self.videos.values()})
-            raise InputError(f"no video of subset {' or '.join(sorted(wanted))}; the file has {there}")
+            there = sorted({video.split for video in self.videos.values()})
+            raise InputError(f"no video of split {' or '.join(sorted(wanted))}; the file has {there}")
         return Annotations(self.classes, chosen)

@@ -248,7 +248,7 @@ def test_a_folder_and_a_csv_are_enough(folder: Make, tmp_path: Path) -> None:
     assert store.names("test") == ("c",)
     assert store.tags("test").sum() == 0
     assert list(store.streams) == ["features"]
-    assert not (store.path / "gt.json").exists()
+    assert not store.has_truth
 
 
 def test_without_a_split_everything_is_for_training_and_clocks_may_differ(folder: Make, tmp_path: Path) -> None:

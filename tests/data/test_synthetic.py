@@ -48,7 +48,7 @@ def test_made_up_annotations_make_sense(
             assert video.instances.ends.max() <= video.duration_s + 0.02  # times are rounded
             assert video.instances.class_ids.max() < n_classes
     if background == 0:
-        train = made.of_subset("train").videos.values()
+        train = made.of_split("train").videos.values()
         assert {int(label) for video in train for label in video.instances.class_ids} == set(range(n_classes))
 
 

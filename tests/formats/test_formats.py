@@ -59,7 +59,7 @@ def test_annotations_come_back_as_they_went(tmp_path):
     back = read_annotations(tmp_path / "gt.json")
     assert back.classes == CLASSES
     for name, video in truth.videos.items():
-        assert (back.videos[name].subset, back.videos[name].duration_s) == (video.subset, video.duration_s)
+        assert (back.videos[name].split, back.videos[name].duration_s) == (video.split, video.duration_s)
         same(back.videos[name].instances, video.instances)
 
 

@@ -229,5 +229,5 @@ def print_store(path: Path) -> None:
             table.add_row(split, str(len(records)), str(snippets), f"{len(used)} of {len(store.classes)}")
     console().print(table)
     streams = " + ".join(f"{stream} {width}" for stream, width in store.streams.items())
-    truth = "with" if (path / "gt.json").exists() else "without"
+    truth = "with" if store.has_truth else "without"
     console().print(f"{streams} dimensions, {store.matrix.dtype}, {truth} true instances (gt.json)")

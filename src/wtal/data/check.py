@@ -112,7 +112,7 @@ def check_store(store: Store, *, track: Track = iter) -> list[Finding]:
     """Everything that is wrong with a store, its bytes included: they must be those that were written."""
     records = tuple(store.records.values())
     findings = check_labels(records, store.classes)
-    truth = store.truth() if (store.path / "gt.json").exists() else None
+    truth = store.truth() if store.has_truth else None
     digest = hashlib.blake2b(digest_size=16)
     lengths = []
     for record in track(records):

@@ -11,6 +11,7 @@ from wtal.data.check import check_features, check_labels, unknown_labels
 from wtal.data.findings import Finding, errors
 from wtal.data.record import VideoRecord
 from wtal.data.source import Source, join_streams
+from wtal.data.store import TRUTH
 from wtal.data.truth import renumber, write_truth
 from wtal.data.writer import Dtype, StoreWriter, new_store
 from wtal.errors import InputError
@@ -67,7 +68,7 @@ def convert(
         if not kept:
             raise InputError(f"none of the {len(source.records)} videos is fit to use; see wtal data check")
         if truth is not None:
-            write_truth(writer.folder / "gt.json", truth, kept)
+            write_truth(writer.folder / TRUTH, truth, kept)
     return findings
 
 

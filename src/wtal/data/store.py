@@ -24,6 +24,7 @@ from wtal.timebase import TimeBase
 
 FORMAT = "wtal-store"
 VERSION = 1
+TRUTH = "gt.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,15 @@ class Store:
     def dimensions(self) -> int:
         """Length of one snippet's feature vector, all streams together."""
         return int(self.matrix.shape[1])
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether the true instances are known."""
+        return (self.path / TRUTH).exists()
+
+    def has_split(self, split: str) -> bool:
+        """Whether there is a video of that split."""
+        return any(record.split == split for record in self.records.values())
 
     def names(self, split: str | None = None) -> tuple[str, ...]:
         """The videos of a split ("train", "val", "test"), or all of them, in the order of the index."""
@@ -156,9 +166,9 @@ class Store:
         """The true instances, for evaluation and diagnosis only; their labels are the store's class numbers."""
         from wtal.data.truth import read_truth
 
-        truth = read_truth(self.path / "gt.json", self.classes)
+        truth = read_truth(self.path / TRUTH, self.classes)
         videos = {  # a fold has its own splits
-            name: replace(video, subset=self.records[name].split) if name in self.records else video
+            name: replace(video, split=self.records[name].split) if name in self.records else video
             for name, video in truth.videos.items()
         }
         return replace(truth, videos=videos)

@@ -183,9 +183,9 @@ def synthetic_source(
     world = World.create(rng, len(annotations.classes), n_dims)
     seeds = rng.integers(2**63, size=len(annotations.videos))
     seed = dict(zip(annotations.videos, seeds.tolist(), strict=True))
-    split = canonical_splits(video.subset for video in annotations.videos.values())
+    split = canonical_splits(video.split for video in annotations.videos.values())
     records = tuple(
-        VideoRecord(name, split[video.subset], _tags(annotations, video), _lasts_s(video), clock)
+        VideoRecord(name, split[video.split], _tags(annotations, video), _lasts_s(video), clock)
         for name, video in annotations.videos.items()
     )
 

@@ -41,7 +41,7 @@ def renumber(annotations: Annotations, classes: tuple[str, ...], where: str) -> 
         if (class_ids < 0).any():
             unknown = annotations.classes[old.class_ids[class_ids < 0][0]]
             raise InputError(f"{where}: {name} has instances of {unknown}, which the class list lacks")
-        videos[name] = Video(video.subset, video.duration_s, Instances(old.segments, old.scores, class_ids))
+        videos[name] = Video(video.split, video.duration_s, Instances(old.segments, old.scores, class_ids))
     return Annotations(classes, videos)
 
 

@@ -60,7 +60,7 @@ def write_annotations(path: Path | str, annotations: Annotations) -> None:
     instances = {name: video.instances for name, video in annotations.videos.items()}
     for name, rows in in_writing_order(instances, annotations.classes):
         video = annotations.videos[name]
-        database[name] = {"subset": video.subset}
+        database[name] = {"subset": video.split}
         if video.duration_s is not None:
             database[name]["duration"] = video.duration_s
         database[name]["annotations"] = [

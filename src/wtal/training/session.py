@@ -187,15 +187,11 @@ def _localizer(recipe: Recipe, store: Store, model: Model) -> Localizer:
     return Localizer(model.eval(), card)
 
 
-def _has_test_videos(recipe: Recipe, store: Store) -> bool:
-    return any(record.split == recipe.test_split for record in store.records.values())
-
-
 def _evaluate_on_the_way(
     log: Callable[[Mapping[str, Any]], None], recipe: Recipe, store: Store, model: Model, epoch: int
 ) -> None:
     """Log the scores of the model as it is; it learns on as if nobody had looked."""
-    if not _has_test_videos(recipe, store):
+    if not store.has_split(recipe.test_split):
         return
     scores = scored(_localizer(recipe, store, model).store(store, recipe.test_split), store, recipe)
     model.train()
@@ -208,7 +204,7 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
     """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
     localizer = _localizer(recipe, store, model)
     localizer.save(run.path)
-    if not _has_test_videos(recipe, store):
+    if not store.has_split(recipe.test_split):
         return  # one may train on tagged videos alone
 
     def track(names: tuple[str, ...]) -> Iterator[str]:
