@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from wtal.cli import main
-from wtal.data.record import VideoRecord
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.data.truth import write_truth
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.errors import InputError
 from wtal.formats import write_annotations

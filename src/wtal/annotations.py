@@ -14,6 +14,8 @@ class Video:
     split: str
     duration_s: float | None
     instances: Instances
+    untimed: tuple[str, ...] = ()
+    """Names of classes that are annotated without a proper segment: they are tags, but no instances."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,11 @@ class Annotations:
 
     classes: tuple[str, ...]
     videos: dict[str, Video] = field(default_factory=dict)
+
+    def tags(self, name: str) -> tuple[str, ...]:
+        """The names of the classes that a video carries, sorted."""
+        video = self.videos[name]
+        return tuple(sorted({self.classes[number] for number in video.instances.class_ids} | set(video.untimed)))
 
     def of_split(self, names: str | Iterable[str]) -> "Annotations":
         """The videos of one split, or of any of several names for it ("validation", "val").

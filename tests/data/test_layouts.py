@@ -11,15 +11,16 @@ import pytest
 from wtal.data import Store
 from wtal.data.convert import convert
 from wtal.data.findings import errors
-from wtal.data.layouts import Given, Layout, guess_layout, read_source
-from wtal.data.record import canonical_splits
+from wtal.data.layouts import LAYOUTS, guess_layout, read_source
+from wtal.data.source import Given
+from wtal.data.video_record import canonical_splits
 from wtal.errors import InputError, MissingExtraError
 from wtal.timebase import TimeBase
 
 Make = Callable[..., Any]
 
 
-def _store(path: Path, layout: Layout, out: Path, given: Given | None = None, **options: Any) -> Store:
+def _store(path: Path, layout: str, out: Path, given: Given | None = None, **options: Any) -> Store:
     convert(read_source(path, layout, given), out, **options)
     return Store.open(out)
 
@@ -352,7 +353,7 @@ def test_h5_layout_reads_datasets_or_groups(
         read_source(tmp_path / "x.h5", "h5")
     given = Given(tags=tmp_path / "t.csv")
     said = [finding.what for finding in read_source(tmp_path / "x.h5", "h5", given).findings]
-    assert said == ["1 of 3 videos have no features: c", "1 feature sets belong to no listed video: extra"]
+    assert said == ["1 of 3 train videos have no features: c", "1 feature files belong to no listed video: extra"]
     store = _store(tmp_path / "x.h5", "h5", tmp_path / "s", given)
     np.testing.assert_array_equal(store.features("a"), np.hstack([x, 2 * x]))
 
@@ -368,6 +369,11 @@ def test_a_real_h5_file_is_read(tmp_path: Path, make_features: Make) -> None:
 
 
 # ---------------------------------------------------------------- all
+
+
+def test_an_unknown_layout_is_told_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"no layout 'kola'; there are {', '.join(LAYOUTS)}"):
+        read_source(tmp_path, "kola")
 
 
 def test_every_mix_of_split_names_has_one_meaning() -> None:

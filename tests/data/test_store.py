@@ -11,8 +11,8 @@ from wtal.data import Store, VideoRecord, new_store
 from wtal.data.check import check_store
 from wtal.data.convert import convert
 from wtal.data.store import is_store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
 

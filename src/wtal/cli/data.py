@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from wtal.cli.progress import progress
+from wtal.data.layouts import LAYOUTS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.findings import Finding
-    from wtal.data.layouts import Given
+    from wtal.data.source import Given
 
-LayoutName = Literal["cola", "wtalc", "activitynet", "folder", "h5"]
+    LayoutName = str
+else:
+    LayoutName = Literal[LAYOUTS]
 Out = Annotated[Path, tyro.conf.arg(aliases=["-o"])]
 
 
@@ -60,10 +63,10 @@ def convert(
         overwrite: Replace a store that is already there.
     """
     from wtal.data import convert as converting
-    from wtal.data.layouts import guess_layout, read_source
+    from wtal.data.layouts import read_source
 
     given = given_data(gt, tags, classes, fps, stride_frames, offset_snippets)
-    listed = read_source(source, layout or guess_layout(source), given)
+    listed = read_source(source, layout, given)
     findings = converting.convert(
         listed,
         out,
@@ -104,7 +107,7 @@ def check(
     """
     from wtal.data import check as checking
     from wtal.data.findings import errors
-    from wtal.data.layouts import guess_layout, read_source
+    from wtal.data.layouts import read_source
     from wtal.data.store import Store, is_store
 
     track = progress("checking")
@@ -112,7 +115,7 @@ def check(
         findings = checking.check_store(Store.open(source), track=track)
     else:
         given = given_data(gt, tags, classes, fps, stride_frames, offset_snippets)
-        listed = read_source(source, layout or guess_layout(source), given)
+        listed = read_source(source, layout, given)
         findings = checking.check_source(listed, trim=trim, track=track)
     print_findings(findings)
     console().print(_verdict(findings))
@@ -149,8 +152,8 @@ def synthesize(
     import numpy as np
 
     from wtal.data import convert as converting
-    from wtal.data.storyboard import random_annotations
     from wtal.data.synthetic import synthetic_source
+    from wtal.data.synthetic_annotations import random_annotations
     from wtal.data.truth import read_with_findings
 
     rng = np.random.default_rng(seed)
@@ -180,8 +183,8 @@ def given_data(
     offset: float = 0.0,
 ) -> "Given":
     """What the user says about a data set beside its place."""
-    from wtal.data.layouts import Given
-    from wtal.data.listing import read_lines
+    from wtal.data.feature_files import read_lines
+    from wtal.data.source import Given
     from wtal.timebase import TimeBase
 
     names = tuple(read_lines(classes)) if classes else None

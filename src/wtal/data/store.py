@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from wtal.annotations import Annotations
-from wtal.data.record import VideoRecord, did_you_mean
-from wtal.data.source import by_stream
-from wtal.errors import InputError
+from wtal.data.streams import by_stream
+from wtal.data.video_record import VideoRecord
+from wtal.errors import InputError, did_you_mean
 from wtal.timebase import TimeBase
 
 FORMAT = "wtal-store"

@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.lib import format as npy
 
-from wtal.data.record import VideoRecord
 from wtal.data.store import FORMAT, VERSION
+from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import torch
 
-from wtal.data.findings import some
 from wtal.data.store import Store
 from wtal.devices import choose_device
-from wtal.errors import DataWarning, InputError, MissingExtraError
+from wtal.errors import DataWarning, InputError, MissingExtraError, some
 from wtal.formats import write_predictions
 from wtal.localize import Card, Localizer
 from wtal.models import MODELS, build
