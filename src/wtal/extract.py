@@ -21,7 +21,7 @@ from wtal.errors import InputError, did_you_mean, some
 from wtal.typed import plain
 from wtal.video.decode import probe
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
-from wtal.video.pipeline import Ended, Event, Failed, Job, Rows, extract_videos
+from wtal.video.pipeline import Ended, Event, Extracted, Failed, VideoJob, extract_videos
 from wtal.video.snippets import Sampling
 
 SUFFIXES = {
@@ -181,7 +181,7 @@ def _jobs(
     extractor: Extractor,
     *,
     skip_bad: bool,
-) -> tuple[list[Job], dict[str, float], list[Finding]]:
+) -> tuple[list[VideoJob], dict[str, float], list[Finding]]:
     """What is left to do and how long those videos are, and the ones that even their headers show to be broken."""
     jobs, expected_s, broken = [], {}, []
     for name in names:
@@ -193,13 +193,13 @@ def _jobs(
         except InputError as error:
             broken.append(_broken(name, error, skip_bad=skip_bad))
             continue
-        jobs.append(Job(name, found[name], unfinished.resume(name, files[name], extractor.batch_snippets)))
+        jobs.append(VideoJob(name, found[name], unfinished.resume(name, files[name], extractor.batch_snippets)))
     return jobs, expected_s, broken
 
 
 def _watched(
     events: Iterable[Event],
-    jobs: Sequence[Job],
+    jobs: Sequence[VideoJob],
     expected_s: dict[str, float],
     snippet_s: float,
     watch: Callable[[Progress], Any],
@@ -208,7 +208,7 @@ def _watched(
     done_s = {job.name: job.start * snippet_s for job in jobs}
     for event in events:
         yield event
-        if isinstance(event, Rows):
+        if isinstance(event, Extracted):
             done_s[event.name] += len(event.vectors) * snippet_s
         else:  # now the length is known, or is no matter any more
             done_s[event.name] = event.duration_s if isinstance(event, Ended) else done_s[event.name]

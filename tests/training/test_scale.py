@@ -13,7 +13,7 @@ from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.formats import write_annotations
 from wtal.training import Recipe, train
-from wtal.training.config import Sampling
+from wtal.training.config import SegmentSampling
 from wtal.training.loop import Status
 
 
@@ -36,7 +36,7 @@ def test_memory_does_not_grow_with_the_videos_seen(tmp_path: Path, benchmark: Mo
     def watch(status: Status) -> None:
         seen.append(benchmark.anonymous_memory())
 
-    recipe = Recipe("stpn", 2, ((2, 1e-3),), batch_videos=4, sampling=Sampling(50))
+    recipe = Recipe("stpn", 2, ((2, 1e-3),), batch_videos=4, sampling=SegmentSampling(50))
     train(recipe, Store.open(tmp_path / "store"), tmp_path / "run", threads=1, watch=watch)
     assert len(seen) == 60
     assert seen[-1] - seen[3] < 25

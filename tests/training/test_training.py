@@ -25,7 +25,7 @@ from wtal.models.protocol import Batch
 from wtal.propose import Proposer
 from wtal.pseudo.delta import Stage
 from wtal.training import Recipe, read_recipe, train
-from wtal.training.config import Optimizer, Sampling, TargetSettings
+from wtal.training.config import Optimizer, SegmentSampling, TargetSettings
 from wtal.training.relabel import relabel
 from wtal.training.videos import Videos, video_seeds
 
@@ -285,7 +285,7 @@ def test_a_step_sees_the_sampled_snippets_and_their_labels(store: Store) -> None
     lengths = np.diff(videos.offsets)
     seeds = video_seeds(0, 3, range(len(videos)))
     n = int(np.median(lengths))
-    for sampling in (Sampling(n), Sampling(n, repeat=False), Sampling()):
+    for sampling in (SegmentSampling(n), SegmentSampling(n, repeat=False), SegmentSampling()):
         rows = videos.sampled(range(len(videos)), seeds, sampling)
         for number, part in enumerate(rows):
             whole = sampling.segments is None or (lengths[number] <= n and not sampling.repeat)
@@ -295,8 +295,8 @@ def test_a_step_sees_the_sampled_snippets_and_their_labels(store: Store) -> None
         batch = videos.batch(range(len(videos)), snippets=rows)
         everything = torch.from_numpy(np.concatenate([store.features(name) for name in videos.names]))
         torch.testing.assert_close(batch.features, everything[np.concatenate(rows)])
-    again, other = (videos.sampled([1], video_seeds(0, epoch, [1]), Sampling(5))[0] for epoch in (3, 4))
-    assert (again == videos.sampled([0, 1], seeds[:2], Sampling(5))[1]).all()  # whatever step it falls to
+    again, other = (videos.sampled([1], video_seeds(0, epoch, [1]), SegmentSampling(5))[0] for epoch in (3, 4))
+    assert (again == videos.sampled([0, 1], seeds[:2], SegmentSampling(5))[1]).all()  # whatever step it falls to
     assert (again != other).any()
 
 

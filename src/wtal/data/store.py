@@ -22,8 +22,8 @@ from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError, did_you_mean
 from wtal.timebase import TimeBase
 
-FORMAT = "wtal-store"
-VERSION = 1
+STORE_FORMAT = "wtal-store"
+STORE_VERSION = 1
 TRUTH = "gt.json"
 
 
@@ -191,10 +191,10 @@ def _read_index(path: Path) -> dict[str, Any]:
         raise InputError(f"{path.parent} is not a store (no index.json): make one with wtal data convert") from error
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    if not isinstance(index, dict) or index.get("format") != FORMAT:
+    if not isinstance(index, dict) or index.get("format") != STORE_FORMAT:
         raise InputError(f"{path} is not the index of a store; make one with wtal data convert")
-    if index.get("version") != VERSION:
-        raise InputError(f"{path} has version {index.get('version')}, this wtal reads {VERSION}; convert again")
+    if index.get("version") != STORE_VERSION:
+        raise InputError(f"{path} has version {index.get('version')}, this wtal reads {STORE_VERSION}; convert again")
     return index
 
 

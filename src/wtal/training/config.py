@@ -31,7 +31,7 @@ class Optimizer:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class SegmentSampling:
     """Which snippets of a video a training step sees."""
 
     segments: int | None = None
@@ -101,7 +101,7 @@ class Recipe:
     """Videos per step."""
     reduction: Literal["sum", "mean"] = "sum"
     """Whether the losses of a step's videos are summed or averaged; beside weight decay it matters."""
-    sampling: Sampling = field(default_factory=Sampling)
+    sampling: SegmentSampling = field(default_factory=SegmentSampling)
     optimizer: Optimizer = field(default_factory=Optimizer)
     seed: int = 0
     targets: TargetSettings = field(default_factory=TargetSettings)

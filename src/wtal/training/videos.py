@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from wtal.data.sampling import perturbed
 from wtal.data.store import Store
 from wtal.models.protocol import Batch
-from wtal.training.config import Sampling
+from wtal.training.config import SegmentSampling
 
 #: videos that a pass over all of them takes at a time: enough to keep the processor busy
 PASS_VIDEOS = 10
@@ -32,7 +32,9 @@ class Videos:
         """Where each video's snippets begin if all are laid behind each other, and the end of the last."""
         return tuple(np.cumsum([0, *(self.store.length(name) for name in self.names)]).tolist())
 
-    def sampled(self, numbers: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Int[np.ndarray, " _"]]:
+    def sampled(
+        self, numbers: Sequence[int], seeds: Sequence[int], sampling: SegmentSampling
+    ) -> list[Int[np.ndarray, " _"]]:
         """Which of all snippets, laid behind each other, a training step sees of these videos."""
         chosen = []
         for number, seed in zip(numbers, seeds, strict=True):
