@@ -113,7 +113,7 @@ def measure(job: Job, store: Store, memory: Mapping[tuple[str, int], float]) -> 
     empty = sum(not len(instances) for instances in found.values())
     predicted = {label for instances in found.values() for label in instances.class_ids.tolist()}
     held = set(np.flatnonzero(tags(store).any(axis=0)).tolist())
-    result = score(found, store.truth(), protocol="activitynet13", subset="test").average["0.5:0.95"]
+    result = score(found, store.truth(), protocol="activitynet13", split="test").average["0.5:0.95"]
     seconds = [line["seconds"] for line in metrics(job.path) if "event" not in line]
     runs = {job.name, *([job.base.name] if job.base else [])}
     known = [memory[key] for key in sorted(memory, key=lambda key: key[1]) if key[0] in runs]

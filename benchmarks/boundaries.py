@@ -19,8 +19,8 @@ from benchmarks.real import GOLDEN
 from wtal.annotations import Annotations
 from wtal.data.convert import convert
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.evaluate import score
 from wtal.formats import read_annotations
 from wtal.formats.maps import read_maps

@@ -21,8 +21,8 @@ from rich.table import Table
 
 from wtal.data.convert import convert
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.localize import Localizer
 from wtal.models.protocol import Model
 from wtal.training import Recipe, read_recipe, train

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from wtal.cli import main
-from wtal.data.record import VideoRecord
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.data.truth import write_truth
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.errors import InputError
 from wtal.formats import write_annotations
@@ -104,7 +104,7 @@ def test_activitynet_from_the_downloads_to_a_score(here, capsys):
     rng = np.random.default_rng(0)
     made = random_annotations(rng, n_train=8, n_test=4, n_classes=3, duration_s=60.0, two_tags=0.0)
     official = {"train": "training", "test": "validation"}
-    videos = {name: replace(video, subset=official[video.subset]) for name, video in made.videos.items()}
+    videos = {name: replace(video, split=official[video.split]) for name, video in made.videos.items()}
     source = synthetic_source(replace(made, videos=videos), rng, n_dims=16, difficulty=EASY)
     write_annotations(here / "activity_net.v1-3.min.json", replace(made, videos=videos))
     (here / "features").mkdir()

@@ -51,7 +51,7 @@ def test_held_out_videos_are_localized_without_their_own_truth() -> None:
     """One video is unlike the others: only a choice that has seen it serves it."""
     all_videos = known(4)
     odd = all_videos.truth.videos["v0"]
-    moved = Video(odd.subset, odd.duration_s, Instances(odd.instances.segments - 2 * SHIFT))
+    moved = Video(odd.split, odd.duration_s, Instances(odd.instances.segments - 2 * SHIFT))
     alone = Known(
         all_videos.runs,
         all_videos.clocks,

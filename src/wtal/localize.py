@@ -58,14 +58,16 @@ class Card:
     """How the snippets of the training videos lie on their clocks: that of any video that does not say its own."""
     offset_snippets: float | None = None
     """Where the first snippet starts on a video's clock; None: as the video's own time base says."""
-    stream_weights: tuple[float, ...] = (1.0,)
-    """With more than one, as many models, each for its equal part of the features."""
+    stream_weights: Mapping[str, float] = field(default_factory=dict)
+    """What each stream's model counts; empty: one model for all features."""
     segments: int | None = None
     """How many snippets of a longer video the model is shown, evenly spread; None: all."""
     extraction: Extraction | None = None
     """What the features were made with; None if that is not known."""
     pool: Pooling | None = None
     """How the instances of a detector and of its teacher, which lies beside it, become one set; None: no teacher."""
+    streams: Mapping[str, int] = field(default_factory=dict)
+    """The widths of the streams that the features consist of, from left to right."""
     version: int = VERSION
 
 
@@ -95,7 +97,8 @@ class Localizer:
         from wtal.models import build
 
         options = _frozen(card.model_options)
-        model = build(card.model, len(card.classes), card.dimensions, stream_weights=card.stream_weights, **options)
+        n, d = len(card.classes), card.dimensions
+        model = build(card.model, n, d, streams=card.streams, stream_weights=card.stream_weights, **options)
         weights = folder / "model.safetensors"
         try:
             model.load_state_dict(load_file(weights))
@@ -193,6 +196,11 @@ class Localizer:
         made = read_extraction(store.extraction)
         if made is not None and self.card.extraction is not None:
             self.card.extraction.refuse_other(made, f"the features of {store.path}", "this model")
+        if self.card.stream_weights and list(store.streams.items()) != list(self.card.streams.items()):
+            raise InputError(
+                f"the model wants features of the streams {dict(self.card.streams)}, "
+                f"{store.path} has {dict(store.streams)}"
+            )
         return {
             name: self(store.features(name), store.timebase(name), duration_s=store.duration_s(name), proposer=proposer)
             for name in track(store.names(split))

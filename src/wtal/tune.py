@@ -65,10 +65,10 @@ class Known:
 
     def scores(self, found: Sequence[Mapping[str, Instances]]) -> dict[str, float]:
         """Average mAP by each protocol, mean over the runs."""
-        subset = next(iter(self.truth.videos.values())).subset
+        split = next(iter(self.truth.videos.values())).split
         return {
             protocol: float(
-                np.mean([score(one, self.truth, protocol=protocol, subset=subset).map.mean() for one in found])
+                np.mean([score(one, self.truth, protocol=protocol, split=split).map.mean() for one in found])
             )
             for protocol in self.protocols
         }

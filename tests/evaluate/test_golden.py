@@ -54,7 +54,7 @@ def test_the_whole_activitynet13_truth_scores_100_against_itself(activitynet13):
     with pytest.warns(DataWarning, match=r"left out 12 segment\(s\) without start < end.*ZZVrH3Hv1fM"):
         truth = read_annotations(activitynet13 / "gt.json")
     assert len(truth.classes) == 200
-    chosen = truth.of_subset("validation").videos
+    chosen = truth.of_split("validation").videos
     assert sum(video.duration_s is None for video in truth.videos.values()) == 188
     found = {name: video.instances for name, video in chosen.items()}
     measured = score(found, truth, protocol="activitynet13")

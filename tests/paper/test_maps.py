@@ -17,7 +17,7 @@ COMMON = "epochs: 2\nbatch_videos: 5\nlearning_rate: [[2, 1e-2]]\n"
 RECIPES = {
     "streams": """
 model: facnet
-stream_weights: [0.5, 1.0]
+stream_weights: {rgb: 0.5, flow: 1.0}
 test: {protocols: [thumos14], proposer: {pool_threshold: 0.9}}
 """,
     "attention": """

@@ -12,8 +12,8 @@ import pytest
 from small import RECIPE, make_store
 from wtal.data.convert import convert
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 
 
 @pytest.fixture(scope="session")

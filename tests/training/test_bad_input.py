@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from wtal.cli import main
-from wtal.data.record import VideoRecord
 from wtal.data.store import Store
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.errors import InputError
 from wtal.localize import Localizer

@@ -9,8 +9,8 @@ import pytest
 
 from wtal.data.convert import convert
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.evaluate import score
 from wtal.localize import Localizer, localize_maps
 from wtal.maps import Maps

@@ -2,12 +2,14 @@
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from wtal.data.store import Store
+from wtal.errors import InputError
 from wtal.localize import Localizer
 from wtal.training import Execution, Recipe, train
 from wtal.training.loop import Interrupted, Status
@@ -23,7 +25,7 @@ RECIPES = {
     "facnet": """
         model: facnet
         model_options: {dropout: 0.2}
-        stream_weights: [0.5, 1.0]
+        stream_weights: {rgb: 0.5, flow: 1.0}
         learning_rate: [[14, 5e-3]]
         test: {proposer: {pool_threshold: 0.9}}
     """,
@@ -44,7 +46,7 @@ RECIPES = {
     "bm": """
         model: bm
         model_options: {background_weight: 0.1, cluster_weight: 0.1, floor: 0.2}
-        stream_weights: [1.0, 1.0]
+        stream_weights: {rgb: 1.0, flow: 1.0}
         learning_rate: [[14, 1e-2]]
     """,
 }
@@ -100,6 +102,11 @@ def test_every_model_takes_pseudo_labels_and_resumes_to_the_same_bits(name: str,
     assert ["pseudo" in line for line in metrics(whole)] == [False, False, True, True, True]
     assert all(line["pseudo"] != 0 for line in metrics(whole)[2:])
     video = store.names("test")[0]
-    maps = Localizer.load(whole).maps(video, store.features(video))
-    assert [one.weight for one in maps] == list(asked.stream_weights)
+    localizer = Localizer.load(whole)
+    maps = localizer.maps(video, store.features(video))
+    assert [one.weight for one in maps] == (list(asked.stream_weights.values()) or [1.0])
+    if asked.stream_weights:
+        uneven = replace(store, streams={"rgb": store.dimensions - 1, "flow": 1})
+        with pytest.raises(InputError, match="wants features of the streams"):
+            localizer.store(uneven, "test")
     assert all(one.tcam.shape == (store.length(video), 3) for one in maps)

@@ -48,17 +48,20 @@ def test_every_model_shown_a_part_of_its_snippets_gives_one_map(model: str, stor
 
 def check(recipe: Recipe, options: dict[str, Any], store: Store) -> None:
     torch.manual_seed(0)
-    weights = recipe.stream_weights
-    model = build(recipe.model, len(store.classes), store.dimensions, stream_weights=weights, **options)
+    weights, streams = recipe.stream_weights, store.streams
+    if weights:  # the generated store has one stream; halves of it stand for RGB and flow
+        streams = {name: store.dimensions // len(weights) for name in weights}
+    n, d = len(store.classes), store.dimensions
+    model = build(recipe.model, n, d, streams=streams, stream_weights=weights, **options)
     videos = Videos(store, "train", torch.device("cpu"))
     assert max(store.length(name) for name in videos.names) > 20
     for_targets = list(target_maps(model, videos, recipe, epoch=0))
-    card = Card(recipe.model, store.classes, store.dimensions, stream_weights=weights, segments=recipe.test.segments)
+    card = Card(recipe.model, store.classes, d, segments=recipe.test.segments)
     localizer = Localizer(model.eval(), card)
-    for name, streams in zip(videos.names, for_targets, strict=True):
+    for name, made in zip(videos.names, for_targets, strict=True):
         at_test = localizer.maps(name, store.features(name))
-        assert [one.weight for one in streams] == [one.weight for one in at_test]
-        for one, other in zip(streams, at_test, strict=True):
+        assert [one.weight for one in made] == [one.weight for one in at_test]
+        for one, other in zip(made, at_test, strict=True):
             assert one.name == other.name == name
             assert one.attention is not None
             assert other.attention is not None

@@ -7,9 +7,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from wtal.data.record import VideoRecord
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
+from wtal.data.synthetic_annotations import random_annotations
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.formats import write_annotations
 from wtal.training import Execution, Recipe, train

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from small import outcome
-from wtal.data.record import VideoRecord
 from wtal.data.store import Store
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.errors import DataWarning, InputError
 from wtal.formats import read_predictions

@@ -1,6 +1,5 @@
 """The command line: `wtal COMMAND …`, one small module per command, loaded only when it is the one that runs."""
 
-import difflib
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -22,7 +21,7 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; a user's error ends it with one clear line and exit code 2."""
-    from wtal.errors import InputError, MissingExtraError
+    from wtal.errors import InputError, MissingExtraError, did_you_mean
 
     command, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if command in ("-h", "--help"):
@@ -34,9 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"wtal {__version__}")
         return
     if command not in COMMANDS:
-        near = difflib.get_close_matches(command, COMMANDS, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        sys.exit(_complaint(f"unknown command {command!r}{hint}\n{_help()}"))
+        sys.exit(_complaint(f"unknown command {command!r}{did_you_mean(command, COMMANDS)}\n{_help()}"))
     try:
         import_module(f"wtal.cli.{command}").main(rest)
     except (InputError, MissingExtraError) as error:

@@ -95,10 +95,10 @@ def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Conso
     import numpy as np
 
     from wtal.data.convert import convert
-    from wtal.data.source import join_streams
     from wtal.data.store import Store, is_store
-    from wtal.data.storyboard import random_annotations
+    from wtal.data.streams import join_streams
     from wtal.data.synthetic import synthetic_source
+    from wtal.data.synthetic_annotations import random_annotations
     from wtal.errors import InputError
 
     n_train, n_test, n_classes = size

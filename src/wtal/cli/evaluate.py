@@ -23,7 +23,7 @@ def evaluate(
     annotations: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="GT")],
     protocol: Literal["thumos14", "thumos14-wtalc", "activitynet13"] = "thumos14",
     ambiguous: Path | None = None,
-    subset: str | None = None,
+    split: str | None = None,
     unit: Literal["seconds", "snippets"] = "seconds",
     as_json: Annotated[bool, tyro.conf.arg(name="json")] = False,
     per_class: bool = False,
@@ -39,7 +39,7 @@ def evaluate(
             forms differ by points.
         ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt). Worth over a point,
             so the output always says whether it was on.
-        subset: Evaluate the videos of this subset instead of the protocol's own.
+        split: Evaluate the videos of this split instead of the protocol's own.
         unit: What the predictions count in; snippets are 16 frames at 25 frames a second.
         as_json: Print one JSON object instead of tables.
         per_class: Show the average precision of each class too.
@@ -54,7 +54,7 @@ def evaluate(
             read_predictions(predictions, truth.classes, unit),
             truth,
             protocol=protocol,
-            subset=subset,
+            split=split,
             ambiguous=None if ambiguous is None else measures.read_ambiguous(ambiguous),
         )
     score = measures.mean_average_precision(case)

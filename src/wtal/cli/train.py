@@ -84,6 +84,7 @@ def _extracted(
     """The store of the videos' features, made or brought up to date."""
     import os
 
+    from wtal.cli.data import Tagging
     from wtal.cli.extract import extract
 
     if tags is None and gt is None:
@@ -91,7 +92,7 @@ def _extracted(
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise InputError("several processes would extract the same videos: run wtal extract first, then --data STORE")
     out = store or Path(f"{str(videos).rstrip('/')}-store")
-    extract((videos,), out, tags, gt, options=options, device=device, skip_bad=skip_bad)
+    extract((videos,), out, Tagging(gt, tags), options=options, device=device, skip_bad=skip_bad)
     return out
 
 

@@ -1,22 +1,21 @@
 """Any source into a store: read, verify, write, one video at a time."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from wtal.data.check import check_features, check_labels, unknown_labels
+from wtal.data.check import Track, check_features, check_labels, unknown_labels
 from wtal.data.findings import Finding, errors
-from wtal.data.record import VideoRecord
-from wtal.data.source import Source, join_streams
+from wtal.data.source import Source
+from wtal.data.store import TRUTH
+from wtal.data.streams import join_streams
 from wtal.data.truth import renumber, write_truth
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import Dtype, StoreWriter, new_store
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
-
-Track = Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]
 
 
 def convert(
@@ -67,7 +66,7 @@ def convert(
         if not kept:
             raise InputError(f"none of the {len(source.records)} videos is fit to use; see wtal data check")
         if truth is not None:
-            write_truth(writer.folder / "gt.json", truth, kept)
+            write_truth(writer.folder / TRUTH, truth, kept)
     return findings
 
 

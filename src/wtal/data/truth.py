@@ -2,13 +2,14 @@
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from wtal.annotations import Annotations, Video
 from wtal.data.findings import Finding
-from wtal.data.record import VideoRecord
+from wtal.data.video_record import VideoRecord
 from wtal.errors import DataWarning, InputError
 from wtal.formats.activitynet import read_annotations, write_annotations
 from wtal.instances import Instances
@@ -41,7 +42,7 @@ def renumber(annotations: Annotations, classes: tuple[str, ...], where: str) -> 
         if (class_ids < 0).any():
             unknown = annotations.classes[old.class_ids[class_ids < 0][0]]
             raise InputError(f"{where}: {name} has instances of {unknown}, which the class list lacks")
-        videos[name] = Video(video.subset, video.duration_s, Instances(old.segments, old.scores, class_ids))
+        videos[name] = replace(video, instances=Instances(old.segments, old.scores, class_ids))
     return Annotations(classes, videos)
 
 

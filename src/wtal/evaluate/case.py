@@ -61,13 +61,13 @@ def prepare(
     annotations: Annotations,
     *,
     protocol: str | Protocol = "thumos14",
-    subset: str | None = None,
+    split: str | None = None,
     ambiguous: Intervals | None = None,
 ) -> Case:
     """The case that a protocol makes of predictions and annotations.
 
     A prediction in a video that the annotations do not know is a false positive, as in the field's evaluators,
-    and a warning counts those videos. Videos of another subset, and those that the protocol excludes, are left
+    and a warning counts those videos. Videos of another split, and those that the protocol excludes, are left
     out on both sides; so are predictions of classes without truth. Predictions may be in seconds or in
     snippets, but all in one.
 
@@ -78,7 +78,7 @@ def prepare(
     ([[5.0, 12.0]], [[5.0, 12.0]])
     """
     rules = protocol_named(protocol)
-    chosen = annotations.of_subset(subset if subset is not None else rules.subsets)
+    chosen = annotations.of_split(split if split is not None else rules.splits)
     known = {name for name in chosen.videos if name not in rules.excluded_videos}
     evaluated = _evaluated(predictions, annotations, known, rules)
     n_dropped = None
@@ -114,11 +114,11 @@ def _evaluated(
             DataWarning,
             stacklevel=3,
         )
-    other_subset = [name for name in aside if name not in rules.excluded_videos]
-    if other_subset:
+    other_split = [name for name in aside if name not in rules.excluded_videos]
+    if other_split:
         warnings.warn(
-            f"{len(other_subset)} predicted video(s) belong to another subset, the first is {other_subset[0]}; "
-            f"their {_count(predictions, other_subset)} prediction(s) are left out",
+            f"{len(other_split)} predicted video(s) belong to another split, the first is {other_split[0]}; "
+            f"their {_count(predictions, other_split)} prediction(s) are left out",
             DataWarning,
             stacklevel=3,
         )

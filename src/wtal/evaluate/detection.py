@@ -47,12 +47,12 @@ def score(
     annotations: Annotations,
     *,
     protocol: str | Protocol = "thumos14",
-    subset: str | None = None,
+    split: str | None = None,
     ambiguous: Intervals | None = None,
 ) -> Score:
     """The mean average precision of predictions under a protocol; see `wtal.evaluate.prepare` for the arguments."""
     return mean_average_precision(
-        prepare(predictions, annotations, protocol=protocol, subset=subset, ambiguous=ambiguous)
+        prepare(predictions, annotations, protocol=protocol, split=split, ambiguous=ambiguous)
     )
 
 

@@ -12,7 +12,7 @@ _TWENTIETHS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 class Protocol:
     """One way of scoring predictions, complete: two people who name it get the same number.
 
-    `subsets` are the names under which the evaluated videos appear in annotation files, `averages` the ranges of
+    `splits` are the names under which the evaluated videos appear in annotation files, `averages` the ranges of
     thresholds that are reported as one number, `length_bins_s` the edges between short and long instances in the
     diagnosis. With `whole_snippets` the truth is rounded and predictions are cut down to snippet integers.
     """
@@ -20,7 +20,7 @@ class Protocol:
     name: str
     tiou: tuple[float, ...]
     averages: tuple[tuple[float, float], ...]
-    subsets: tuple[str, ...]
+    splits: tuple[str, ...]
     excluded_videos: tuple[str, ...] = ()
     whole_snippets: bool = False
     length_bins_s: tuple[float, ...] = (3.0, 6.0, 12.0, 18.0)
@@ -36,7 +36,7 @@ PROTOCOLS: dict[str, Protocol] = {
             "thumos14",
             tiou=_TENTHS,
             averages=_THUMOS_AVERAGES,
-            subsets=_THUMOS_TEST,
+            splits=_THUMOS_TEST,
             # annotated wrongly or not at all; without them the test set is the 210 videos of the field's tables
             excluded_videos=("video_test_0000270", "video_test_0001292", "video_test_0001496"),
         ),
@@ -44,14 +44,14 @@ PROTOCOLS: dict[str, Protocol] = {
             "thumos14-wtalc",
             tiou=_TENTHS,
             averages=_THUMOS_AVERAGES,
-            subsets=_THUMOS_TEST,
+            splits=_THUMOS_TEST,
             whole_snippets=True,
         ),
         Protocol(
             "activitynet13",
             tiou=_TWENTIETHS,
             averages=((0.5, 0.95),),
-            subsets=("validation", "val"),
+            splits=("validation", "val"),
             length_bins_s=(30.0, 60.0, 120.0, 180.0),
         ),
     )

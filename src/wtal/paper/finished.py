@@ -86,7 +86,7 @@ class Finished:
         if key not in self._scores:
             found = self.predictions(job, proposer, split)
             known = {name: instances for name, instances in found.items() if name in self.truth.videos}
-            self._scores[key] = score(known, self.truth, protocol=protocol, subset=split, ambiguous=self.ambiguous)
+            self._scores[key] = score(known, self.truth, protocol=protocol, split=split, ambiguous=self.ambiguous)
         return self._scores[key]
 
     def scores(self, variant: str, proposer: Proposer, protocol: str) -> list[Score]:
@@ -126,7 +126,7 @@ def is_trained(job: Job) -> bool:
 
 def refuse_without_truth(store: Store, recipe: Recipe) -> None:
     """Make sure, before hours of training, that there is something to score against."""
-    if not (store.path / "gt.json").exists():
+    if not store.has_truth:
         raise InputError(f"{store.path} holds no true instances (gt.json), so nothing can be scored; convert with --gt")
     store.names(recipe.train_split)
     store.names(recipe.test_split)

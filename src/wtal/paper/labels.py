@@ -146,7 +146,7 @@ def _quality(
         seconds = in_seconds(instances, store, clock, n_classes=len(store.classes))
         there = {name: one for name, one in seconds.items() if name in truth.videos}
         protocol = job.recipe.test.protocols[0]
-        found = average(score(there, truth, protocol=protocol, subset=job.recipe.train_split))
+        found = average(score(there, truth, protocol=protocol, split=job.recipe.train_split))
     return Quality(
         target_quality(known, truth, clock).mean, calibration_error(*target_calibration(known, truth, clock)), found
     )

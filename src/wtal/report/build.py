@@ -43,7 +43,7 @@ def build(loaded: Loaded) -> Page:
     truth = None
     measured, labels = {}, {}
     if store is not None:
-        if (store.path / "gt.json").exists():
+        if store.has_truth:
             truth = store.truth()
             for one in loaded.runs:
                 found = measure(one, store, truth, protocol)

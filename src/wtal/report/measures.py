@@ -48,7 +48,7 @@ def measure(one: LoadedRun, store: Store, truth: Annotations, protocol: str) -> 
     if found is None:
         return None
     known = {name: instances for name, instances in found.items() if name in truth.videos}
-    case = prepare(known, truth, protocol=protocol, subset=one.recipe.test_split)
+    case = prepare(known, truth, protocol=protocol, split=one.recipe.test_split)
     # at the protocol's own thresholds where the usual ones are not among them
     tiou = [t for t in PR_TIOU if t in case.protocol.tiou] or [case.protocol.tiou[0], case.protocol.tiou[-1]]
     return Measured(
@@ -95,7 +95,7 @@ def label_qualities(one: LoadedRun, store: Store, truth: Annotations, protocol: 
             {name: instances for name, instances in seconds.items() if name in truth.videos},
             truth,
             protocol=protocol,
-            subset=one.recipe.train_split,
+            split=one.recipe.train_split,
         )
         found.append(
             GenerationQuality(

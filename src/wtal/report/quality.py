@@ -50,7 +50,7 @@ def _instances_of(content: Content, names: Sequence[str]) -> list[int]:
     assert truth is not None
     split = content.groups[0].recipe.test_split
     number = {name: label for label, name in enumerate(truth.classes)}
-    labels = np.concatenate([v.instances.class_ids for v in truth.videos.values() if v.subset == split])
+    labels = np.concatenate([v.instances.class_ids for v in truth.videos.values() if v.split == split])
     return [int((labels == number[name]).sum()) for name in names]
 
 

@@ -112,9 +112,9 @@ class Recipe:
     anneal: Literal["none", "cosine"] = "none"
     """Whether the rate falls along half a cosine besides, to nothing at the end of training."""
     model_options: Mapping[str, Any] = field(default_factory=dict)
-    stream_weights: tuple[float, ...] = (1.0,)
-    """With more than one, as many models, each for its equal part of the features (RGB, flow); what they find is
-    pooled with scores times these weights."""
+    stream_weights: Mapping[str, float] = field(default_factory=dict)
+    """One model for each named stream of the features (rgb, flow); what they find is pooled with scores times these
+    weights. Empty: one model for all features."""
     train_split: str = "train"
     test_split: str = "test"
     batch_videos: int = 10

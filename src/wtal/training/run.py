@@ -150,16 +150,16 @@ class Run:
 
 def scored(predictions: dict[str, Instances], store: Store, recipe: Recipe) -> dict[str, Any] | None:
     """The scores of predictions by the recipe's protocols; None where the truth of its test videos is not known."""
-    if not (store.path / "gt.json").exists():
+    if not store.has_truth:
         return None
     truth = store.truth()
     split = recipe.test_split
-    if not any(video.subset == split and len(video.instances) for video in truth.videos.values()):
+    if not any(video.split == split and len(video.instances) for video in truth.videos.values()):
         return None
     known = {name: found for name, found in predictions.items() if name in truth.videos}
     scores = {}
     for protocol in recipe.test.protocols:
-        result = score(known, truth, protocol=protocol, subset=split)
+        result = score(known, truth, protocol=protocol, split=split)
         scores[protocol] = {
             "tiou": list(result.tiou),
             "map": [round(value, 4) for value in result.map.tolist()],

@@ -11,10 +11,9 @@ from typing import Any
 
 import torch
 
-from wtal.data.findings import some
 from wtal.data.store import Store
 from wtal.devices import choose_device
-from wtal.errors import DataWarning, InputError
+from wtal.errors import DataWarning, InputError, some
 from wtal.files import copy_whole
 from wtal.formats import write_predictions
 from wtal.localize import Card, Localizer, model_folder, read_card
@@ -108,9 +107,8 @@ def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Reci
 def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
     options = model_options(recipe)
     torch.manual_seed(recipe.seed)
-    model = build(
-        recipe.model, len(store.classes), store.dimensions, stream_weights=recipe.stream_weights, **options
-    ).to(device)
+    n, d = len(store.classes), store.dimensions
+    model = build(recipe.model, n, d, streams=store.streams, stream_weights=recipe.stream_weights, **options).to(device)
     asked = recipe.optimizer
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[asked.name]
     optimizer = kind(
@@ -186,19 +184,16 @@ def _localizer(run: Run, recipe: Recipe, store: Store, model: Model) -> Localize
         segments=recipe.test.segments,
         extraction=read_extraction(store.extraction),
         pool=recipe.test.pool,
+        streams=store.streams,
     )
     return Localizer(model.eval(), card, None if recipe.test.pool is None else Localizer.load(run.teacher))
-
-
-def _has_test_videos(recipe: Recipe, store: Store) -> bool:
-    return any(record.split == recipe.test_split for record in store.records.values())
 
 
 def _evaluate_on_the_way(
     log: Callable[[Mapping[str, Any]], None], run: Run, recipe: Recipe, store: Store, model: Model, epoch: int
 ) -> None:
     """Log the scores of the model as it is; it learns on as if nobody had looked."""
-    if not _has_test_videos(recipe, store):
+    if not store.has_split(recipe.test_split):
         return
     scores = scored(_localizer(run, recipe, store, model).store(store, recipe.test_split), store, recipe)
     model.train()
@@ -211,7 +206,7 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
     """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
     localizer = _localizer(run, recipe, store, model)
     localizer.save(run.path)
-    if not _has_test_videos(recipe, store):
+    if not store.has_split(recipe.test_split):
         return  # one may train on tagged videos alone
 
     def track(names: tuple[str, ...]) -> Iterator[str]:

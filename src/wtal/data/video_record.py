@@ -1,6 +1,5 @@
 """VideoRecord: what is known about one video of a data set besides its features and its true instances."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -27,7 +26,7 @@ class VideoRecord:
 
 
 def canonical_splits(found: Iterable[str]) -> dict[str, str]:
-    """The store's split ("train", "val" or "test") for each subset name that a data set uses.
+    """The store's split ("train", "val" or "test") for each name of a split that a data set uses.
 
     The field calls different things "validation": ActivityNet evaluates on it, THUMOS14 trains on it. What it
     means follows from the names beside it.
@@ -61,13 +60,3 @@ def class_list(given: Iterable[str] | None, records: Iterable[VideoRecord]) -> t
         twice = sorted({name for name in names if names.count(name) > 1})
         raise InputError(f"the class list names {twice} more than once")
     return names
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint at the nearest known name, or nothing.
-
-    >>> did_you_mean("Divng", ["Diving", "Shotput"])
-    ' (did you mean Diving?)'
-    """
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
