@@ -39,4 +39,6 @@ def report(
     console = Console(stderr=True)
     for problem in page.problems:
         console.print(f"missing: {problem}", highlight=False, soft_wrap=True, markup=False)
-    console.print(f"{output}" + (f" and tables in {tables}" if tables else ""), highlight=False, soft_wrap=True)
+    console.print(
+        f"{output}" + (f" and tables in {tables}" if tables else ""), highlight=False, soft_wrap=True, markup=False
+    )

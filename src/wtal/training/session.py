@@ -57,7 +57,7 @@ def session(
         raise MissingExtraError("tensorboard", "tb")
     where = choose_device(device)
     recipe = _with_seed(recipe, run, seed, resume)
-    if not resume and (run.path / "config.yaml").exists():
+    if not resume and run.begun:
         raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
     run.refuse_other_work(recipe, store)
     videos = Videos(store, recipe.train_split, where)
@@ -74,7 +74,7 @@ def session(
             checkpoint.load(last, state)
         group.wait()
         if group.leads:
-            if known is None or not (run.path / "config.yaml").exists():
+            if known is None:
                 about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
                 run.begin(recipe, about)
             run.rewind_log(state.epoch, state.generations.epoch)
@@ -96,8 +96,8 @@ def _nothing(_: Mapping[str, Any]) -> None:
 
 
 def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Recipe:
-    if seed is None and resume:
-        seed = run.begun_seed()
+    if seed is None and resume and run.begun:
+        seed = run.recipe.seed
     return recipe if seed is None else recipe.with_seed(seed)
 
 
@@ -199,7 +199,7 @@ def _evaluate_on_the_way(
         return
     scores = scored(_localizer(recipe, store, model).store(store, recipe.test_split), store, recipe)
     model.train()
-    if scores is not None:
+    if scores:
         averages = {protocol: one["average"] for protocol, one in scores.items()}
         log({"epoch": epoch, "event": "evaluation", "average": averages})
 
@@ -208,8 +208,9 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
     """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
     localizer = _localizer(recipe, store, model)
     localizer.save(run.path)
-    if not _has_test_videos(recipe, store):
-        return  # one may train on tagged videos alone
+    if not _has_test_videos(recipe, store):  # one may train on tagged videos alone
+        run.evaluate({}, store, recipe)
+        return
 
     def track(names: tuple[str, ...]) -> Iterator[str]:
         for number, name in enumerate(names):
