@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.store import Store
-    from wtal.paper.experiment import Setting
     from wtal.paper.plan import Plan, PlannedRun
 
 Name = Literal[
@@ -70,54 +69,39 @@ def main(arguments: Sequence[str]) -> None:
             threads: Threads of the processor to use; by default all.
             evaluate_every: Score the test videos every so many epochs on the way, for wtal report.
         """
+        from rich.console import Console
+
+        from wtal.cli.evaluate import data_warnings_on_stderr
         from wtal.cli.train import open_store
+        from wtal.evaluate import read_ambiguous
+        from wtal.paper.catalogue import EXPERIMENTS, write_results
         from wtal.paper.experiment import Setting
+        from wtal.paper.plan import make_plan
+        from wtal.paper.trained import TrainedRuns
         from wtal.training.config import read_recipe, recipes_in, shipped_recipes
 
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
         others = shipped_recipes() if recipes is None else recipes_in(recipes)
-        setting = Setting(open_store(data, fold), Path(recipe).stem, read_recipe(recipe), others, videos)
-        options = {"device": device, "threads": threads, "evaluate_every": evaluate_every}
-        _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, as_is, options, arguments)
+        store = open_store(data, fold)
+        setting = Setting(store, Path(recipe).stem, read_recipe(recipe), others, videos)
+        setting.refuse_without_truth()
+        numbers = _numbers(seeds)
+        intervals = None if ambiguous is None else read_ambiguous(ambiguous)
+        for note in EXPERIMENTS[experiment].notes(setting):
+            console.print(f"note: {note}", markup=False)
+        plan = make_plan(EXPERIMENTS[experiment].variants(setting), numbers, store, out / "runs", reuse=reuse)
+        _print_plan(Console(highlight=False) if dry_run else console, plan)
+        if dry_run:
+            return
+        with data_warnings_on_stderr():
+            if not as_is:
+                options = {"device": device, "threads": threads, "evaluate_every": evaluate_every}
+                _train(plan, store, console, options, arguments)
+            trained = TrainedRuns(plan, store, numbers, intervals, track=progress("forward pass"))
+            for path in write_results(experiment, setting, trained, out):
+                print(path)
 
     tyro.cli(paper, prog="wtal paper", args=list(arguments))
-
-
-def _paper(
-    name: str,
-    setting: "Setting",
-    out: Path,
-    seeds: tuple[int, ...],
-    reuse: Sequence[Path],
-    ambiguous: Path | None,
-    dry_run: bool,
-    as_is: bool,
-    options: dict[str, Any],
-    arguments: Sequence[str],
-) -> None:
-    from rich.console import Console
-
-    from wtal.cli.evaluate import data_warnings_on_stderr
-    from wtal.evaluate import read_ambiguous
-    from wtal.paper.catalogue import EXPERIMENTS, write_results
-    from wtal.paper.plan import make_plan
-    from wtal.paper.trained import TrainedRuns
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    experiment = EXPERIMENTS[name]
-    setting.refuse_without_truth()
-    intervals = None if ambiguous is None else read_ambiguous(ambiguous)
-    for note in experiment.notes(setting):
-        console.print(f"note: {note}", markup=False)
-    plan = make_plan(experiment.variants(setting), seeds, setting.store, out / "runs", reuse=reuse)
-    _print_plan(Console(highlight=False) if dry_run else console, plan)
-    if dry_run:
-        return
-    with data_warnings_on_stderr():
-        if not as_is:
-            _train(plan, setting.store, console, options, arguments)
-        trained = TrainedRuns(plan, setting.store, seeds, intervals, track=progress("forward pass"))
-        for path in write_results(name, setting, trained, out):
-            print(path)
 
 
 def _train(plan: "Plan", store: "Store", console: "Console", options: dict[str, Any], arguments: Sequence[str]) -> None:

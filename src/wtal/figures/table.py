@@ -240,13 +240,16 @@ def write_tables(folder: Path, tables: Sequence[Table]) -> list[Path]:
 def plain_name(*parts: str) -> str:
     """A name for a file or an element of a page, made of names from somebody's data: letters, digits, `.`, `_`, `-`.
 
-    What is replaced is told apart by a hash.
+    A part in which anything was replaced ends in a hash, so that parts that differ still do.
 
     >>> plain_name("qualitative", "GolfSwing", "video_1"), plain_name("video", "../a b")
-    ('qualitative-GolfSwing-video_1', 'video-.._a_b-0bb6b2b1')
+    ('qualitative-GolfSwing-video_1', 'video-.._a_b-2c2c791a')
     """
-    name = "-".join(parts)
-    plain = _ODD.sub("_", name)[:100]
+    return "-".join(map(_plain, parts))
+
+
+def _plain(name: str) -> str:
+    plain = _ODD.sub("_", name)[:80]
     hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return plain if plain == name else f"{plain}-{hashed}"
 

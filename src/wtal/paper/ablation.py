@@ -64,9 +64,8 @@ def lines(setting: Setting) -> dict[str, Variant]:
 def section(setting: Setting, trained: TrainedRuns) -> Section:
     """One table: average mAP by each protocol, with NMS and with the recipe's own fusion at test."""
     rows = [(said, variant.name, setting.recipe.test.proposer) for said, variant in lines(setting).items()]
-    title, sections = "One change of the labels at a time", {1: "", 3: ""}
-    table = nms_and_own("ablation", "labels", rows, setting, trained, title=title, sections=sections)
-    return Section("ablation", "Ablation", (table,))
+    table = nms_and_own("ablation", "labels", rows, setting, trained, "One change of the labels at a time")
+    return Section("ablation", "Ablation", (replace(table, sections={1: "", 3: ""}),))
 
 
 EXPERIMENT = Experiment("ablation", "The labels' settings", lambda setting: list(lines(setting).values()), section)

@@ -1,5 +1,7 @@
 """The table of components: the base model, then one part of the method after the other."""
 
+from dataclasses import replace
+
 from wtal.figures.page import Section
 from wtal.paper import variants
 from wtal.paper.experiment import Entry, Experiment, Setting, beside_paper
@@ -42,14 +44,10 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
         for title, key, variant in lines
     ]
     own = max(number for number, (_, _, variant) in enumerate(lines) if variant.recipe == setting.recipe)
-    table = beside_paper(
-        "components",
-        entries,
-        setting,
-        trained,
-        title="Components",
-        note=f"The paper has no control that is trained as long. Recipe {setting.stem} (in bold: as it is)",
-        strong={len(lines) + own},
+    note = f"The paper has no control that is trained as long. Recipe {setting.stem} (in bold: as it is)"
+    table = replace(
+        beside_paper("components", entries, setting, trained, title="Components", note=note),
+        strong=frozenset({len(lines) + own}),
         sections={0: "NMS at test", len(lines): f"{fused.combine} fusion at test"},
     )
     return Section("components", "Components", (table,))

@@ -73,12 +73,9 @@ def beside_paper(
     setting: Setting,
     trained: TrainedRuns,
     *,
-    name: str = "",
     title: str,
     first: str = "",
     note: str,
-    strong: Iterable[int] = (),
-    sections: Mapping[int, str],
 ) -> Table:
     """A table of mAP at the paper's thresholds and its average: published under `key`, then ours by each protocol."""
     paper = published(key)
@@ -101,38 +98,22 @@ def beside_paper(
         for head in (*(f"{t:g}" for t in tiou), "AVG")
     ]
     note = f"{note}, {trained.conditions}. Paper: {paper['source']}."
-    return Table(
-        name or key, f"{title}, mAP in %", (Column(first), *heads), tuple(rows), note, frozenset(strong), sections
-    )
+    return Table(key, f"{title}, mAP in %", (Column(first), *heads), tuple(rows), note)
 
 
 def nms_and_own(
-    name: str,
-    first: str,
-    rows: Iterable[tuple[str, str, Proposer]],
-    setting: Setting,
-    trained: TrainedRuns,
-    *,
-    title: str,
-    note: str = "",
-    sections: Mapping[int, str] | None = None,
+    name: str, first: str, rows: Iterable[tuple[str, str, Proposer]], setting: Setting, trained: TrainedRuns, title: str
 ) -> Table:
     """A table of average mAP by each protocol, with NMS and with the recipe's own fusion at test.
 
     Each row has a title, a variant and settings of the test.
     """
-    ways = ("NMS", setting.recipe.test.proposer.combine)
+    pairs = [(line, variant, (with_nms(proposer), proposer)) for line, variant, proposer in rows]
     content: list[tuple[Cell, ...]] = [
-        (
-            line,
-            *(
-                trained.average(variant, way, protocol)
-                for protocol in setting.protocols
-                for way in (with_nms(proposer), proposer)
-            ),
-        )
-        for line, variant, proposer in rows
+        (line, *(trained.average(variant, way, protocol) for protocol in setting.protocols for way in ways))
+        for line, variant, ways in pairs
     ]
-    heads = (Column(first), *(Column(way, protocol) for protocol in setting.protocols for way in ways))
-    note = f"Recipe {setting.stem}, {trained.conditions}.{note}"
-    return Table(name, f"{title}, average mAP in %", heads, tuple(content), note, sections=sections or {})
+    names = ("NMS", setting.recipe.test.proposer.combine)
+    heads = (Column(first), *(Column(way, protocol) for protocol in setting.protocols for way in names))
+    note = f"Recipe {setting.stem}, {trained.conditions}."
+    return Table(name, f"{title}, average mAP in %", heads, tuple(content), note)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wtal.figures.page import Plot, Section
-from wtal.figures.plots import line_over_seeds, line_plot
 from wtal.figures.table import Cell, Column, Table, measured
 from wtal.formats.targets import VideoTargets
 from wtal.paper import variants
@@ -19,6 +18,7 @@ from wtal.paper.trained import TrainedRuns
 from wtal.propose import Combine
 from wtal.pseudo.linpro import Rows
 from wtal.report.measures import GenerationQuality, TargetJudge, label_qualities
+from wtal.report.targets import quality_over_epochs
 from wtal.training.config import TargetSettings
 
 
@@ -44,11 +44,7 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
         ]
         for name, variant in zip(names, others, strict=True)
     }
-    lines = [
-        line_over_seeds(name, number, [g.epoch for g in runs[0]], [[g.targets for g in run] for run in runs])
-        for number, (name, runs) in enumerate(generations.items())
-    ]
-    figure = line_plot(lines, x="epoch at which the labels were made", y="snippet AP of G, %", ticks=lines[0].x)
+    figure = quality_over_epochs((name, number, runs) for number, (name, runs) in enumerate(generations.items()))
     said = "How well labels rank snippets inside an action above those outside, on training videos."
     return Section(
         "labels",

@@ -1,5 +1,7 @@
 """The plug-in table: other base models, alone and with the method."""
 
+from dataclasses import replace
+
 from wtal.errors import InputError
 from wtal.figures.page import Section, Text
 from wtal.models import MODELS
@@ -68,16 +70,11 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
             Entry(f"{name} + the method", paper["gaufuse"].get(model), plugged, tests[1]),
         ]
     named = ", ".join(recipes_of(setting, model)[0] for model in paper["names"])
+    note = f"Recipes {named}, each with and without -gaufuse, trained alike long"
     table = beside_paper(
-        "plugin",
-        entries,
-        setting,
-        trained,
-        title="Plugged into other models",
-        first="model",
-        note=f"Recipes {named}, each with and without -gaufuse, trained alike long",
-        sections=dict.fromkeys(range(3, len(entries), 3), ""),
+        "plugin", entries, setting, trained, title="Plugged into other models", first="model", note=note
     )
+    table = replace(table, sections=dict.fromkeys(range(3, len(entries), 3), ""))
     lacking = [Text(f"{model}: not run, {why}.", "warning") for model, why in missing(setting).items()]
     return Section("plugin", "Plug-in", (*lacking, table))
 

@@ -1,5 +1,7 @@
 """The table of templates: NMS and four ways of fusion, used to make labels in training, or at test."""
 
+from dataclasses import replace
+
 from wtal.figures.page import Section
 from wtal.paper import variants
 from wtal.paper.experiment import Entry, Experiment, Setting, beside_paper
@@ -35,13 +37,9 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
             )
             for template, labels in zip(variants.TEMPLATES, labelled, strict=True)
         ]
-        name, note = f"templates-{when}", f"{how} Recipe {setting.stem}"
-        tables.append(
-            beside_paper(
-                "templates", entries, setting, trained,
-                name=name, title=title, first="template", note=note, sections={1: ""},
-            )
-        )  # fmt: skip
+        note = f"{how} Recipe {setting.stem}"
+        table = beside_paper("templates", entries, setting, trained, title=title, first="template", note=note)
+        tables.append(replace(table, name=f"templates-{when}", sections={1: ""}))
     return Section("templates", "Templates", tuple(tables))
 
 

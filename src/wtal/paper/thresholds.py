@@ -25,9 +25,8 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
     levels = test.thresholds
     counts = [*(n for n in (1, 2, 5, 10) if n < len(levels)), len(levels)]
     rows = [(str(n), variant.name, replace(test, thresholds=chosen_levels(levels, n))) for n in counts]
-    note = f" Levels from {min(levels):g} to {max(levels):g}."
-    title = "Activation levels at test"
-    table = nms_and_own("thresholds", "levels", rows, setting, trained, title=title, note=note)
+    table = nms_and_own("thresholds", "levels", rows, setting, trained, "Activation levels at test")
+    table = replace(table, caption=f"{table.caption} Levels from {min(levels):g} to {max(levels):g}.")
     return Section("thresholds", "Thresholds", (table,))
 
 

@@ -151,9 +151,11 @@ class Measurements:
     @cached_property
     def by_group(self) -> dict[SeedGroup, list[Measured]]:
         """What was measured of each group's runs, without groups of which nothing was."""
-        found = {group: [self.measured[one.name] for one in group.runs if one.name in self.measured]
-                 for group in self.loaded.groups}  # fmt: skip
-        return {group: measured for group, measured in found.items() if measured}
+        return {
+            group: found
+            for group in self.loaded.groups
+            if (found := [self.measured[one.name] for one in group.runs if one.name in self.measured])
+        }
 
 
 def measure_all(loaded: Loaded) -> tuple[Measurements, list[str]]:

@@ -1,10 +1,16 @@
 """How good the pseudo labels were, generation by generation."""
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
 from wtal.figures.page import Block, Plot, Side
 from wtal.figures.plots import Line, calibration_plot, line_over_seeds, line_plot
 from wtal.figures.table import Cell, Column, Table, measured
 from wtal.report.measures import GenerationQuality, Measurements
 from wtal.report.runs import SeedGroup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: a share of fewer snippets than this is noise
 ENOUGH_SNIPPETS = 50
@@ -21,7 +27,7 @@ def targets(measures: Measurements) -> list[Block]:
         return []
     several = len(known) > 1
     rows: list[tuple[Cell, ...]] = []
-    sections, lines, calibrated = {}, [], []
+    sections, calibrated = {}, []
     for group, runs in known.items():
         sections[len(rows)] = ""
         epochs = [made.epoch for made in runs[0]]
@@ -36,9 +42,6 @@ def targets(measures: Measurements) -> list[Block]:
                     measured(made.instances for made in same),
                 )
             )
-        whole = [run for run in runs if [made.epoch for made in run] == epochs]
-        curves = [[made.targets for made in run] for run in whole]
-        lines.append(line_over_seeds(group.name, group.number, epochs, curves))
         calibrated.append(_calibration(group, runs[0][0], "first", several))
         calibrated.append(_calibration(group, runs[0][-1], "last", several))
     heads = (
@@ -49,7 +52,7 @@ def targets(measures: Measurements) -> list[Block]:
         Column("mAP of the instances"),
     )
     note = "Against the training videos' annotations, which training never sees."
-    over_epochs = line_plot(lines, x="epoch at which the labels were made", y="snippet AP of G, %", ticks=lines[0].x)
+    over_epochs = quality_over_epochs([(group.name, group.number, runs) for group, runs in known.items()])
     said = (
         "Share of snippets that are inside an action, by the size of their label, in bins of at least "
         f"{ENOUGH_SNIPPETS} snippets. On the dashed line a label is a probability."
@@ -60,6 +63,16 @@ def targets(measures: Measurements) -> list[Block]:
     )
     table = Table("labels", "Quality of the pseudo labels, %", heads, tuple(rows), note, sections=sections)
     return [table, Side(plots)]
+
+
+def quality_over_epochs(compared: Iterable[tuple[str, int, Sequence[Sequence[GenerationQuality]]]]) -> "Figure":
+    """How well labels rank snippets, generation by generation: a line for each name, number and runs of one recipe."""
+    lines = []
+    for name, number, runs in compared:
+        epochs = [made.epoch for made in runs[0]]
+        whole = [[made.targets for made in run] for run in runs if [made.epoch for made in run] == epochs]
+        lines.append(line_over_seeds(name, number, epochs, whole))
+    return line_plot(lines, x="epoch at which the labels were made", y="snippet AP of G, %", ticks=lines[0].x)
 
 
 def _calibration(group: SeedGroup, made: GenerationQuality, place: str, several: bool) -> Line:
