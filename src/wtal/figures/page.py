@@ -73,10 +73,10 @@ class Folded:
     """Blocks that a reader opens; on paper they are open."""
 
     title: str
-    blocks: "tuple[Block, ...]"
+    blocks: "tuple[PageBlock, ...]"
 
 
-Block = Plot | Side | Table | Text | Code | Tiles | Folded
+PageBlock = Plot | Side | Table | Text | Code | Tiles | Folded
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Section:
 
     name: str
     title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[PageBlock, ...]
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Page:
         """All its plots, folded ones too."""
         return (block for block in self._blocks() if isinstance(block, Plot))
 
-    def _blocks(self) -> Iterator[Block]:
-        waiting: deque[Block] = deque(block for section in self.sections for block in section.blocks)
+    def _blocks(self) -> Iterator[PageBlock]:
+        waiting: deque[PageBlock] = deque(block for section in self.sections for block in section.blocks)
         while waiting:
             block = waiting.popleft()
             inner = block.plots if isinstance(block, Side) else block.blocks if isinstance(block, Folded) else ()

@@ -13,7 +13,7 @@ from wtal.training.config import Recipe
 from wtal.training.fork import beginning, training_of
 from wtal.training.run import Run
 
-Progress = Literal["finished", "begun", "new"]
+RunState = Literal["finished", "begun", "new"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PlannedRun:
     name: str
     recipe: Recipe
     path: Path
-    state: Progress
+    state: RunState
     epochs_done: int
     base: "PlannedRun | None" = None
 
@@ -138,7 +138,7 @@ def _runs_there(folders: Iterable[Path], store: Store) -> list[tuple[Run, dict[s
     return runs
 
 
-def _progress(run: Run | None) -> tuple[Progress, int]:
+def _progress(run: Run | None) -> tuple[RunState, int]:
     if run is None:
         return "new", 0
     return ("finished", run.recipe.epochs) if run.ended else ("begun", run.metrics().epochs_done)

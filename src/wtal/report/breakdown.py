@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from wtal.evaluate.diagnosis import KINDS
-from wtal.figures.page import Block, Folded, Plot
+from wtal.figures.page import Folded, PageBlock, Plot
 from wtal.figures.plots import Line, Panel, bars_by_class, small_multiples
 from wtal.figures.table import Cell, Column, Table, count, measured
 from wtal.report.measures import Measured, Measurements
@@ -14,10 +14,10 @@ from wtal.report.runs import SeedGroup
 #: more classes than this in one picture are only the best and the worst
 MANY_CLASSES = 40
 
-Known = dict[SeedGroup, list[Measured]]
+ByGroup = dict[SeedGroup, list[Measured]]
 
 
-def classes(measures: Measurements) -> list[Block]:
+def classes(measures: Measurements) -> list[PageBlock]:
     """Average precision class by class."""
     known = measures.by_group
     if not known:
@@ -65,7 +65,7 @@ def _instances_of(measures: Measurements, names: Sequence[str]) -> list[int]:
     return [int((labels == number[name]).sum()) for name in names]
 
 
-def precision(measures: Measurements) -> list[Block]:
+def precision(measures: Measurements) -> list[PageBlock]:
     """Precision over recall, mean over classes and class by class."""
     known = measures.by_group
     if not known:
@@ -75,7 +75,7 @@ def precision(measures: Measurements) -> list[Block]:
     panels = [Panel(f"tIoU {t:g}", _precision_lines(known, t)) for t in thresholds]
     figure = small_multiples(panels, x="recall, %", limits=(0, 100), height=2.5)
     said = f"Precision (%) over recall, mean over classes, {measures.protocol}."
-    blocks: list[Block] = [Plot("precision-recall", figure, said)]
+    blocks: list[PageBlock] = [Plot("precision-recall", figure, said)]
     middle = thresholds[len(thresholds) // 2]
     if len(first.score.classes) <= MANY_CLASSES:
         panels = [Panel(name, _precision_lines(known, middle, c)) for c, name in enumerate(first.score.classes)]
@@ -85,7 +85,7 @@ def precision(measures: Measurements) -> list[Block]:
     return blocks
 
 
-def _precision_lines(known: Known, tiou: float, label: int | None = None) -> list[Line]:
+def _precision_lines(known: ByGroup, tiou: float, label: int | None = None) -> list[Line]:
     """Each recipe's precision over recall, mean over its runs: of one class, or mean over all."""
     lines = []
     for group, found in known.items():
@@ -105,7 +105,7 @@ _KIND_MEANS = {
 }
 
 
-def errors(measures: Measurements) -> list[Block]:
+def errors(measures: Measurements) -> list[PageBlock]:
     """What goes wrong, what it costs, and at which lengths."""
     known = measures.by_group
     if not known:
@@ -131,7 +131,7 @@ def errors(measures: Measurements) -> list[Block]:
     return [Plot("errors", figure, said), table, _lengths_table(known)]
 
 
-def _lengths_table(known: Known) -> Table:
+def _lengths_table(known: ByGroup) -> Table:
     rows: list[list[Cell]] = []
     for number, each in enumerate(next(iter(known.values()))[0].diagnosis.lengths):
         upto = f"to {each.up_to_s:g} s" if np.isfinite(each.up_to_s) else "s and more"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from wtal import __version__
-from wtal.figures.page import Block, Page, Section, Text, render
+from wtal.figures.page import Page, PageBlock, Section, Text, render
 from wtal.figures.table import write_tables
 from wtal.files import written_whole
 from wtal.report.breakdown import classes, errors, precision
@@ -17,7 +17,7 @@ from wtal.report.targets import targets
 from wtal.report.videos import videos
 
 #: each section's name on the page, its title, and what makes its blocks; one without blocks says why it is empty
-SECTIONS: tuple[tuple[str, str, Callable[[Measurements], Sequence[Block]]], ...] = (
+SECTIONS: tuple[tuple[str, str, Callable[[Measurements], Sequence[PageBlock]]], ...] = (
     ("summary", "Summary", summary),
     ("training", "Training", training),
     ("classes", "Classes", classes),

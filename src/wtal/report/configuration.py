@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import yaml
 
-from wtal.figures.page import Block, Code, Folded
+from wtal.figures.page import Code, Folded, PageBlock
 from wtal.figures.table import Cell, Column, Table, count
 from wtal.report.measures import Measurements
 from wtal.report.runs import LoadedRun
 from wtal.typed import differences, plain
 
 
-def configuration(measures: Measurements) -> list[Block]:
+def configuration(measures: Measurements) -> list[PageBlock]:
     """The recipes, where they differ, and the machines."""
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     first, *others = measures.loaded.groups
     if others:
         own = plain(first.recipe.with_seed(0))

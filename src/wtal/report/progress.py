@@ -1,13 +1,13 @@
 """How training went: losses and scores over epochs, with the epochs at which labels were made."""
 
 from wtal.evaluate import headline
-from wtal.figures.page import Block, Plot, Text
+from wtal.figures.page import PageBlock, Plot, Text
 from wtal.figures.plots import Line, Panel, small_multiples
 from wtal.report.measures import Measurements
 from wtal.report.runs import LoadedRun, SeedGroup
 
 
-def training(measures: Measurements) -> list[Block]:
+def training(measures: Measurements) -> list[PageBlock]:
     """Losses and scores over epochs, with the epochs at which labels were made."""
     runs = [(group, one) for group in measures.loaded.groups for one in group.runs if one.log.epochs]
     if not runs:
@@ -20,7 +20,7 @@ def training(measures: Measurements) -> list[Block]:
     }
     generations = sorted({epoch for _, one in runs for epoch in one.log.generations})
     marked = " Dashed lines: epochs at which new pseudo labels were made." if generations else ""
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     curves = [
         Panel(protocol, lines)
         for protocol in measures.loaded.protocols

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from wtal.evaluate import headline
-from wtal.figures.page import Block, Folded, Plot, Tile, Tiles
+from wtal.figures.page import Folded, PageBlock, Plot, Tile, Tiles
 from wtal.figures.plots import Panel, line_over_seeds, small_multiples
 from wtal.figures.table import Cell, Column, Measure, Table, measured, measured_at, score_columns
 from wtal.report.measures import Measurements
 from wtal.report.runs import LoadedRun, SeedGroup
 
 
-def summary(measures: Measurements) -> list[Block]:
+def summary(measures: Measurements) -> list[PageBlock]:
     """The scores, with ± over seeds, by every protocol that a run was scored by."""
     groups, protocols = measures.loaded.groups, measures.loaded.protocols
     scored = {(p, group): scores for p in protocols for group in groups if (scores := _scores(group.runs, p))}
@@ -21,7 +21,7 @@ def summary(measures: Measurements) -> list[Block]:
         for protocol in protocols
         if (protocol, group) in scored
     ]
-    blocks: list[Block] = [Tiles(tuple(tiles))] if tiles else []
+    blocks: list[PageBlock] = [Tiles(tuple(tiles))] if tiles else []
     blocks += [_score_table(groups, protocol) for protocol in protocols]
     panels = [
         Panel(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from wtal.figures.page import Block, Plot, Side
+from wtal.figures.page import PageBlock, Plot, Side
 from wtal.figures.plots import Line, calibration_plot, line_over_seeds, line_plot
 from wtal.figures.table import Cell, Column, Table, measured
 from wtal.report.measures import GenerationQuality, Measurements
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ENOUGH_SNIPPETS = 50
 
 
-def targets(measures: Measurements) -> list[Block]:
+def targets(measures: Measurements) -> list[PageBlock]:
     """How good each generation of pseudo labels is."""
     known = {
         group: runs

@@ -7,7 +7,7 @@ import numpy as np
 
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
-from wtal.figures.page import Block, Plot, Text
+from wtal.figures.page import PageBlock, Plot, Text
 from wtal.figures.style import GREEN, series
 from wtal.figures.timeline import Row, timeline
 from wtal.formats.tcam import VideoMap
@@ -34,7 +34,7 @@ def typical_videos(scores: Mapping[str, float], n: int = 2) -> dict[str, list[st
     return {"best": best, "typical": between, "worst": worst}
 
 
-def videos(measures: Measurements) -> list[Block]:
+def videos(measures: Measurements) -> list[PageBlock]:
     """Timelines of chosen test videos: what the model sees, what is found, what is true."""
     store = measures.loaded.store
     if not measures.measured or store is None or measures.truth is None:
@@ -44,7 +44,7 @@ def videos(measures: Measurements) -> list[Block]:
     # the first run of each group that has predictions
     runs = {next(one for one in group.runs if one.name in measures.measured): group for group in measures.by_group}
     maps, problems = _maps(runs, store, [name for names in chosen.values() for name in names])
-    blocks: list[Block] = [
+    blocks: list[PageBlock] = [
         Text(
             "Chosen by the average precision within the video (mean over its classes, tIoU 0.3, 0.5 and 0.7, and "
             "all runs). Bars are as strong as their scores."
