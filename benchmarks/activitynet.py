@@ -30,7 +30,7 @@ from wtal.data.truth import read_with_findings
 from wtal.evaluate import classification_map, score
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
-from wtal.paper.plan import Job, Variant, make_plan
+from wtal.paper.plan import PlannedRun, Variant, make_plan
 from wtal.paper.sweep import carry_out
 from wtal.training import Execution, Recipe, read_recipe
 from wtal.training.fork import first_labels
@@ -105,7 +105,7 @@ def variants(names: Sequence[str], epochs: int, dims: int) -> list[Variant]:
     return [Variant(name, one, **(begun if name.startswith("activitynet13") else {})) for name, one in recipes.items()]
 
 
-def measure(job: Job, store: Store, memory: Mapping[tuple[str, int], float]) -> list[str]:
+def measure(job: PlannedRun, store: Store, memory: Mapping[tuple[str, int], float]) -> list[str]:
     """One row of the table: what came out of a run, and the memory that each of its epochs took."""
     localizer = Localizer.load(job.path)
     scores = np.stack([localizer.maps(n, store.features(n))[0].video_scores for n in store.names("test")])
@@ -167,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     plan = make_plan(wanted, [SEED], store, given.runs)
     memory: dict[tuple[str, int], float] = {}
 
-    def watch(job: Job, _: float, status: Status) -> None:
+    def watch(job: PlannedRun, _: float, status: Status) -> None:
         key = job.name, status.epoch
         memory[key] = max(memory.get(key, 0.0), anonymous_memory())
 

@@ -7,9 +7,9 @@ import pytest
 from wtal.data.store import Store
 from wtal.formats.maps import read_maps
 from wtal.maps import mean_map
-from wtal.paper.finished import Finished
 from wtal.paper.plan import Variant, make_plan
 from wtal.paper.sweep import carry_out
+from wtal.paper.trained import TrainedRuns
 from wtal.training import Execution, read_recipe
 from wtal.training.run import Run
 
@@ -38,7 +38,7 @@ def test_kept_maps_give_the_runs_own_scores(kind: str, store: Store, tmp_path: P
     evaluation = Run(job.path).evaluation
     assert evaluation is not None
     for _ in range(2):  # by a forward pass, then from the file
-        score = Finished(plan, store, (0,)).score(job, recipe.test.proposer, "thumos14")
+        score = TrainedRuns(plan, store, (0,)).score(job, recipe.test.proposer, "thumos14")
         assert score.map.tolist() == pytest.approx(evaluation["thumos14"]["map"], abs=1e-4)
     maps = read_maps(job.path / "maps" / "test.npz").videos
     assert set(maps) == set(store.names("test"))

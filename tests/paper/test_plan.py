@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from small import make_store
+from small import make_store, outcome
 from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.paper import variants
@@ -13,6 +13,7 @@ from wtal.paper.plan import Variant, make_plan
 from wtal.paper.sweep import carry_out
 from wtal.training import Execution, read_recipe, train
 from wtal.training.config import Recipe
+from wtal.training.run import Run
 
 
 @pytest.fixture
@@ -82,6 +83,41 @@ def test_a_sweep_goes_on_where_it_was_stopped(whole: Recipe, store: Store, tmp_p
     carry_out(plan, store, execution=Execution(threads=1))
     (done,) = make_plan(wanted, (0,), store, tmp_path).jobs
     assert done.state == "finished"
+
+
+class KilledError(Exception):
+    """What kill -9 is to a test."""
+
+
+@pytest.mark.parametrize("file", ["environment.json", "config.yaml", "predictions.json", "evaluation.json"])
+@pytest.mark.parametrize("killed", ["tiny-base-seed0", "tiny-full-seed0"])
+def test_a_sweep_killed_before_a_file_is_written_goes_on_to_the_same_end(
+    whole: Recipe, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, killed: str
+) -> None:
+    wanted = [variants.full("tiny", whole)]
+    carry_out(make_plan(wanted, (0,), store, tmp_path / "whole"), store, threads=1)
+
+    replace_file = Path.replace
+
+    def die(self: Path, target: Path) -> Path:
+        if (Path(target).name, Path(target).parent.name) == (file, killed):
+            raise KilledError
+        return replace_file(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", die)
+        with pytest.raises(KilledError):
+            carry_out(make_plan(wanted, (0,), store, tmp_path / "cut"), store, threads=1)
+    run = Run(tmp_path / "cut" / killed)
+    assert not run.ended
+    assert run.begun == (file in ("predictions.json", "evaluation.json"))
+    plan = make_plan(wanted, (0,), store, tmp_path / "cut")
+    assert next(job for job in plan.jobs if job.path == run.path).state == ("begun" if run.begun else "new")
+    carry_out(plan, store, threads=1)
+    assert [job.state for job in make_plan(wanted, (0,), store, tmp_path / "cut").jobs] == ["finished"]
+    for name in ("tiny-base-seed0", "tiny-full-seed0"):
+        assert outcome(tmp_path / "cut" / name) == outcome(tmp_path / "whole" / name)
+    assert Run(tmp_path / "cut" / killed).ended
 
 
 def test_a_folder_with_something_else_is_not_touched(whole: Recipe, store: Store, tmp_path: Path) -> None:

@@ -85,16 +85,7 @@ def data_warnings_on_stderr() -> Iterator[None]:
 
 
 def _as_json(score: "Score", per_class: bool, diagnosis: dict[str, Any] | None) -> dict[str, Any]:
-    content: dict[str, Any] = {
-        "protocol": score.protocol,
-        "tiou": list(score.tiou),
-        "map": _points(score.map.tolist()),
-        "average": dict(zip(score.average, _points(list(score.average.values())), strict=True)),
-        "ambiguous": {"used": score.n_ambiguous is not None, "dropped": score.n_ambiguous or 0},
-        "n_videos": score.n_videos,
-        "n_truth": score.n_truth,
-        "n_predictions": score.n_predictions,
-    }
+    content = score.as_dict()
     if per_class:
         content["per_class"] = {name: _points(ap) for name, ap in zip(score.classes, score.ap.tolist(), strict=True)}
     if diagnosis is not None:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.store import Store
-    from wtal.paper.plan import Job, Plan
-    from wtal.paper.setting import Setting
+    from wtal.paper.plan import Plan, PlannedRun
 
 Name = Literal[
     "components", "templates", "temperature", "plugin", "qualitative", "comparison", "thresholds", "labels", "ablation"
@@ -32,8 +31,8 @@ def main(arguments: Sequence[str]) -> None:
         experiment: tyro.conf.Positional[Name],
         data: Path,
         out: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
-        recipe: Path = Path("recipes/thumos14-gaufuse.yaml"),
-        recipes: Path = Path("recipes"),
+        recipe: str = "thumos14-gaufuse",
+        recipes: Path | None = None,
         seeds: str = "0",
         reuse: tuple[Path, ...] = (),
         videos: tuple[str, ...] = (),
@@ -54,9 +53,9 @@ def main(arguments: Sequence[str]) -> None:
                 at a time) are not in it.
             data: Store of features, made by wtal data convert or wtal data synthesize.
             out: Folder for runs, tables and figures.
-            recipe: The recipe whose variants are compared.
+            recipe: The recipe whose variants are compared: a file, or the name of one that comes with wtal.
             recipes: Folder of the other models' recipes (plugin), named like thumos14-wum.yaml and
-                thumos14-wum-gaufuse.yaml.
+                thumos14-wum-gaufuse.yaml; by default those that come with wtal.
             seeds: Seeds to run, such as 0,1,2; tables show mean and standard deviation over them.
             reuse: Folders of further runs to look at before training; one that learned the same is taken.
             videos: Training videos for the qualitative figure; by default typical ones of the paper's classes.
@@ -67,56 +66,42 @@ def main(arguments: Sequence[str]) -> None:
             as_is: Train nothing: leave what no run is there for empty, and say so.
             execution: Where and how runs are computed.
         """
-        from wtal.cli.train import open_store
-        from wtal.paper.setting import Setting
-        from wtal.training import read_recipe
+        from rich.console import Console
 
-        setting = Setting(open_store(data, fold), recipe.stem, read_recipe(recipe), recipes, videos)
-        _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, as_is, execution, arguments)
+        from wtal.cli.evaluate import data_warnings_on_stderr
+        from wtal.cli.train import open_store
+        from wtal.evaluate import read_ambiguous
+        from wtal.paper.catalogue import EXPERIMENTS, write_results
+        from wtal.paper.experiment import Setting
+        from wtal.paper.plan import make_plan
+        from wtal.paper.trained import TrainedRuns
+        from wtal.training.config import read_recipe, recipes_in, shipped_recipes
+
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        others = shipped_recipes() if recipes is None else recipes_in(recipes)
+        store = open_store(data, fold)
+        setting = Setting(store, Path(recipe).stem, read_recipe(recipe), others, videos)
+        setting.refuse_without_truth()
+        numbers = _numbers(seeds)
+        intervals = None if ambiguous is None else read_ambiguous(ambiguous)
+        for note in EXPERIMENTS[experiment].notes(setting):
+            console.print(f"note: {note}", markup=False)
+        plan = make_plan(EXPERIMENTS[experiment].variants(setting), numbers, store, out / "runs", reuse=reuse)
+        _print_plan(Console(highlight=False) if dry_run else console, plan)
+        if dry_run:
+            return
+        with data_warnings_on_stderr():
+            if not as_is:
+                _train(plan, store, console, execution, arguments)
+            trained = TrainedRuns(plan, store, numbers, intervals, track=progress("forward pass"))
+            for path in write_results(experiment, setting, trained, out):
+                print(path)
 
     tyro.cli(paper, prog="wtal paper", args=list(arguments))
 
 
-def _paper(
-    name: str,
-    setting: "Setting",
-    out: Path,
-    seeds: tuple[int, ...],
-    reuse: Sequence[Path],
-    ambiguous: Path | None,
-    dry_run: bool,
-    as_is: bool,
-    execution: Execution,
-    arguments: Sequence[str],
-) -> None:
-    from rich.console import Console
-
-    from wtal.cli.evaluate import data_warnings_on_stderr
-    from wtal.evaluate import read_ambiguous
-    from wtal.paper.catalogue import EXPERIMENTS, write_results
-    from wtal.paper.finished import Finished, refuse_without_truth
-    from wtal.paper.plan import make_plan
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    experiment = EXPERIMENTS[name]
-    refuse_without_truth(setting.store, setting.recipe)
-    intervals = None if ambiguous is None else read_ambiguous(ambiguous)
-    for note in experiment.notes(setting):
-        console.print(f"note: {note}", markup=False)
-    plan = make_plan(experiment.variants(setting), seeds, setting.store, out / "runs", reuse=reuse)
-    _print_plan(Console(highlight=False) if dry_run else console, plan)
-    if dry_run:
-        return
-    with data_warnings_on_stderr():
-        if not as_is:
-            _train(plan, setting.store, console, execution, arguments)
-        finished = Finished(plan, setting.store, seeds, intervals, track=progress("forward pass"))
-        for path in write_results(name, setting, finished, out):
-            print(path)
-
-
 def _train(plan: "Plan", store: "Store", console: "Console", execution: Execution, arguments: Sequence[str]) -> None:
-    if not plan.epochs_to_train and all(job.state == "finished" for job in plan.jobs):
+    if all(job.state == "finished" for job in plan.jobs):
         return
     from wtal.paper.sweep import carry_out
 
@@ -177,7 +162,7 @@ def _time(seconds: float | None) -> str:
 
 
 @contextmanager
-def _progress(console: "Console", plan: "Plan") -> Iterator[Callable[["Job", float, Any], None]]:
+def _progress(console: "Console", plan: "Plan") -> Iterator[Callable[["PlannedRun", float, Any], None]]:
     """A bar over all epochs of all runs with the time left, and a line about the run that is going on."""
     from rich.progress import (
         BarColumn,
@@ -199,7 +184,7 @@ def _progress(console: "Console", plan: "Plan") -> Iterator[Callable[["Job", flo
     with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as progress:
         task = progress.add_task("epochs", total=plan.epochs_to_train, note="")
 
-        def watch(job: "Job", behind: float, status: Any) -> None:
+        def watch(job: "PlannedRun", behind: float, status: Any) -> None:
             note = f"{job.path.name}: {status.phase}, epoch {status.epoch} of {status.epochs}"
             progress.update(task, completed=behind, note=note)
 

@@ -209,6 +209,7 @@ def _print_result(run: "Run") -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from wtal.evaluate import headline
     from wtal.localize import read_card
 
     console = Console()
@@ -222,8 +223,7 @@ def _print_result(run: "Run") -> None:
             table.add_column(heading, justify="right")
         for name, one in scores.items():
             at = dict(zip(one["tiou"], one["map"], strict=True))
-            average = list(one["average"].values())[-1]  # over all of the protocol's thresholds
-            table.add_row(name, *(f"{at[t]:.1f}" for t in shared), f"{average:.1f}")
+            table.add_row(name, *(f"{at[t]:.1f}" for t in shared), f"{headline(one['average'])[1]:.1f}")
         console.print(table)
     what = ["model/", "predictions.json", "evaluation.json", "metrics.jsonl"]
     there = ", ".join(name for name in what if (run.path / name).exists())

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from wtal.errors import InputError
-from wtal.evaluate.case import Case
+from wtal.evaluate.inputs import Case
 from wtal.evaluate.precision import plain_ap
 
 
@@ -33,7 +33,7 @@ def video_level(case: Case) -> tuple[Float[np.ndarray, "v c"], Bool[np.ndarray, 
     A class of which a video has no prediction scores below all others.
 
     >>> from wtal.annotations import Annotations, Video
-    >>> from wtal.evaluate.case import prepare
+    >>> from wtal.evaluate.inputs import prepare
     >>> from wtal.instances import Instances
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[3.0, 8.0]]))})
     >>> scores, labels = video_level(prepare({"a": Instances([[30.0, 40.0]], scores=[0.5])}, truth))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -9,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from wtal.annotations import Annotations
 from wtal.errors import InputError
 from wtal.evaluate.ambiguous import Intervals
-from wtal.evaluate.case import Case, prepare
+from wtal.evaluate.inputs import Case, prepare
 from wtal.evaluate.matching import match
 from wtal.evaluate.precision import interpolated_ap
 from wtal.evaluate.protocols import Protocol
@@ -36,10 +37,42 @@ class Score:
         return self.ap.mean(axis=0)
 
     @property
+    def at(self) -> dict[float, float]:
+        """The same by threshold."""
+        return dict(zip(self.tiou, self.map.tolist(), strict=True))
+
+    @property
     def average(self) -> dict[str, float]:
         """The mean over each of the protocol's ranges of thresholds, both ends included, by name."""
         inside = {f"{low}:{high}": [low <= threshold <= high for threshold in self.tiou] for low, high in self.averages}
         return {name: float(self.map[chosen].mean()) for name, chosen in inside.items()}
+
+    @property
+    def headline(self) -> float:
+        """The number that papers compare: the mean over the widest range of thresholds."""
+        return headline(self.average)[1]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the classes as plain values to be written as JSON."""
+        return {
+            "protocol": self.protocol,
+            "tiou": list(self.tiou),
+            "map": [round(value, 4) for value in self.map.tolist()],
+            "average": {name: round(value, 4) for name, value in self.average.items()},
+            "ambiguous": {"used": self.n_ambiguous is not None, "dropped": self.n_ambiguous or 0},
+            "n_videos": self.n_videos,
+            "n_truth": self.n_truth,
+            "n_predictions": self.n_predictions,
+        }
+
+
+def headline(average: Mapping[str, float]) -> tuple[str, float]:
+    """Of a score's averages the one over the widest range, which protocols name last.
+
+    >>> headline({"0.1:0.5": 60.0, "0.3:0.7": 40.0, "0.1:0.7": 50.0})
+    ('0.1:0.7', 50.0)
+    """
+    return list(average.items())[-1]
 
 
 def score(

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from wtal.errors import InputError
-from wtal.evaluate.case import Case
 from wtal.evaluate.detection import ap_per_class
+from wtal.evaluate.inputs import Case
 from wtal.evaluate.lengths import LengthBin, by_length
 from wtal.evaluate.matching import candidates, highest_tious, match
 
@@ -50,7 +50,7 @@ def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, bud
     bad boundary (overlap with its own class, at least `background_tiou`), both wrong (with another), background.
 
     >>> from wtal.annotations import Annotations, Video
-    >>> from wtal.evaluate.case import prepare
+    >>> from wtal.evaluate.inputs import prepare
     >>> from wtal.instances import Instances
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[0.0, 4.0], [5.0, 9.0]]))})
     >>> found = {"a": Instances([[0.0, 4.0], [5.0, 6.0], [20.0, 30.0]], scores=[0.7, 0.9, 0.8])}

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from wtal.evaluate.case import Case
+from wtal.evaluate.inputs import Case
 
 NAMES = ("XS", "S", "M", "L", "XL")
 

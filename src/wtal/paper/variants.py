@@ -30,7 +30,7 @@ def full(stem: str, recipe: Recipe) -> Variant:
 def raw_labels(stem: str, recipe: Recipe, combine: Combine) -> Variant:
     """Labels made with NMS or a template of fusion, and taught as they are: no change (Δ) anywhere."""
     stages = tuple(replace(stage, source="raw", scale=1.0) for stage in recipe.targets.stages)
-    labels = replace(recipe.targets, stages=stages, proposer=replace(recipe.targets.proposer, combine=combine))
+    labels = replace(recipe.targets, stages=stages, proposer=combined(recipe.targets.proposer, combine))
     return of(stem, f"labels-{combine}", recipe, replace(recipe, targets=labels))
 
 
@@ -54,9 +54,14 @@ def label_temperature(stem: str, recipe: Recipe, temperature: float) -> Variant:
     return of(stem, f"temperature-{temperature:g}", recipe, changed)
 
 
+def combined(proposer: Proposer, combine: Combine) -> Proposer:
+    """The same candidates in the same groups, put together by NMS or another template."""
+    return replace(proposer, combine=combine)
+
+
 def with_nms(proposer: Proposer) -> Proposer:
-    """The same candidates in the same groups, of which the best stands alone instead of all being fused."""
-    return replace(proposer, combine="nms")
+    """The same groups, of which the best candidate stands alone instead of all being fused."""
+    return combined(proposer, "nms")
 
 
 def of(stem: str, kind: str, recipe: Recipe, changed: Recipe) -> Variant:

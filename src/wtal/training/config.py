@@ -188,6 +188,11 @@ def shipped_recipes() -> dict[str, Path]:
     """The recipes that come with wtal: inside the package where it is installed, in recipes/ in a checkout."""
     package = Path(__file__).parents[1]
     folder = next((one for one in (package / "recipes", package.parents[1] / "recipes") if one.is_dir()), package)
+    return recipes_in(folder)
+
+
+def recipes_in(folder: Path) -> dict[str, Path]:
+    """The recipes in a folder by name."""
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 

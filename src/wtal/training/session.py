@@ -52,7 +52,7 @@ def session(
     """See `wtal.training.train`."""
     where = choose_device(execution.device)
     recipe = _with_seed(recipe, run, seed, resume)
-    if not resume and (run.path / "config.yaml").exists():
+    if not resume and run.begun:
         raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
     run.refuse_other_work(recipe, store)
     _refuse_wrong_teacher(recipe, store, run, teacher)
@@ -70,7 +70,7 @@ def session(
             checkpoint.load(last, state)
         group.wait()
         if group.leads:
-            if known is None or not (run.path / "config.yaml").exists():
+            if known is None:
                 about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
                 run.begin(recipe, about)
             if teacher is not None:
@@ -99,8 +99,8 @@ def _nothing(_: Mapping[str, Any]) -> None:
 
 
 def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Recipe:
-    if seed is None and resume:
-        seed = run.begun_seed()
+    if seed is None and resume and run.begun:
+        seed = run.recipe.seed
     return recipe if seed is None else recipe.with_seed(seed)
 
 
@@ -197,7 +197,7 @@ def _evaluate_on_the_way(
         return
     scores = scored(_localizer(run, recipe, store, model).store(store, recipe.test_split), store, recipe)
     model.train()
-    if scores is not None:
+    if scores:
         averages = {protocol: one["average"] for protocol, one in scores.items()}
         log({"epoch": epoch, "event": "evaluation", "average": averages})
 
@@ -206,8 +206,9 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
     """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
     localizer = _localizer(run, recipe, store, model)
     localizer.save(run.path)
-    if not store.has_split(recipe.test_split):
-        return  # one may train on tagged videos alone
+    if not store.has_split(recipe.test_split):  # one may train on tagged videos alone
+        run.evaluate({}, store, recipe)
+        return
 
     def track(names: tuple[str, ...]) -> Iterator[str]:
         for number, name in enumerate(names):

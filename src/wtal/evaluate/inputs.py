@@ -21,7 +21,7 @@ from wtal.instances import Instances, Unit
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class InstanceTable:
     """Instances of many videos: the video's number in the order of names, and the instance."""
 
     videos: Int[np.ndarray, " n"]
@@ -32,8 +32,8 @@ class Table:
     def __len__(self) -> int:
         return len(self.videos)
 
-    def __getitem__(self, chosen: np.ndarray) -> "Table":
-        return Table(self.videos[chosen], self.class_ids[chosen], self.segments[chosen], self.scores[chosen])
+    def __getitem__(self, chosen: np.ndarray) -> "InstanceTable":
+        return InstanceTable(self.videos[chosen], self.class_ids[chosen], self.segments[chosen], self.scores[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +50,9 @@ class Case:
     class_ids: Int[np.ndarray, " k"]
     videos: tuple[str, ...]
     n_videos: int
-    truth: Table
+    truth: InstanceTable
     truth_lengths_s: Float[np.ndarray, " m"]
-    predictions: Table
+    predictions: InstanceTable
     n_ambiguous: int | None
 
 
@@ -138,15 +138,15 @@ def _count(predictions: Mapping[str, Instances], names: Iterable[str]) -> int:
     return sum(len(predictions[name]) for name in names)
 
 
-def _table(number: Mapping[str, int], instances: Mapping[str, Instances]) -> Table:
+def _table(number: Mapping[str, int], instances: Mapping[str, Instances]) -> InstanceTable:
     joined = Instances.concat(list(instances.values()))
     sizes = [len(found) for found in instances.values()]
     videos = np.repeat(np.array([number[name] for name in instances], np.int64), sizes)
-    return Table(videos, joined.class_ids, joined.segments, joined.scores)
+    return InstanceTable(videos, joined.class_ids, joined.segments, joined.scores)
 
 
-def _with_segments(table: Table, segments: Float[np.ndarray, "n 2"]) -> Table:
-    return Table(table.videos, table.class_ids, segments, table.scores)
+def _with_segments(table: InstanceTable, segments: Float[np.ndarray, "n 2"]) -> InstanceTable:
+    return InstanceTable(table.videos, table.class_ids, segments, table.scores)
 
 
 def _check_class_ids(class_ids: Int[np.ndarray, " n"], classes: tuple[str, ...]) -> None:
