@@ -79,7 +79,7 @@ class LocalizeSettings:
     """Where the first snippet starts on the video's clock, in snippets; null: as the store says."""
     segments: int | None = None
     """How many snippets of a longer video the model is shown, evenly spread; null: all."""
-    protocols: tuple[str, ...] = ("thumos14", "thumos14-wtalc")
+    protocols: tuple[str, ...] = ("thumos14", "thumos14-paper")
 
 
 @dataclass(frozen=True)

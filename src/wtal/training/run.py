@@ -147,7 +147,7 @@ def scored(predictions: dict[str, Instances], store: Store, recipe: Recipe) -> d
             "tiou": list(result.tiou),
             "map": [round(value, 4) for value in result.map.tolist()],
             "average": {name: round(value, 4) for name, value in result.average.items()},
-            "ambiguous_list": False,
+            "ambiguous_list": result.n_ambiguous is not None,
             "n_videos": result.n_videos,
             "n_truth": result.n_truth,
             "n_predictions": result.n_predictions,
