@@ -20,7 +20,7 @@ from rich.table import Table
 from torch import Tensor
 from torch.nn.functional import dropout, log_softmax, relu, softmax
 
-from wtal.models.packed import Precision
+from wtal.models.low_rank import Precision
 from wtal.models.protocol import Batch
 from wtal.models.rskp import RSKP
 

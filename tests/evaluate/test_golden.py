@@ -40,6 +40,16 @@ def test_thumos14_in_both_forms(golden, thumos14, form, name, file, with_list):
     assert measured.average["0.1:0.7"] == pytest.approx(reference[f"{form}_avg"], abs=0.04)
 
 
+def test_the_papers_own_protocol_brings_its_list(golden, thumos14):
+    reference = json.loads((golden / "thumos14_scores_a.json").read_text())["fusion_without_ambiguous"]
+    truth = read_annotations(thumos14 / "gt.json")
+    found = read_predictions(golden / "fused_released_a.json", truth.classes, unit="snippets")
+    measured = score(found, truth, protocol="thumos14-paper")
+    assert measured.n_ambiguous == 85
+    np.testing.assert_allclose(measured.map, reference["wtalc"], atol=0.01)
+    assert measured.average["0.1:0.7"] == pytest.approx(reference["wtalc_avg"], abs=0.01)
+
+
 def test_activitynet13(golden):
     reference = json.loads((golden / "activitynet_scores.json").read_text())
     truth = read_annotations(golden / "activitynet_gt.json")

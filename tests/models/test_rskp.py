@@ -179,13 +179,13 @@ def test_dropout_follows_the_seeds_or_torch_and_keeps_the_expectation() -> None:
 
 @pytest.mark.parametrize("dropout", [0.6, 0.1, 1e-6])
 def test_dropout_drops_its_share_and_scales_the_rest(dropout: float) -> None:
-    from wtal.models.packed import Snippets
+    from wtal.models.low_rank import EmbeddedSnippets
 
     linear = torch.nn.Linear(D, 512)
     torch.nn.init.zeros_(linear.weight)
     torch.nn.init.ones_(linear.bias)
     batch = Batch(torch.zeros(600, D), (599, 1), seeds=(1, 2))
-    x = Snippets(batch, linear, dropout=dropout).dots(torch.eye(512))
+    (x,) = EmbeddedSnippets(batch, linear, dropout=dropout).dots(torch.eye(512))
     assert x.mean().item() == pytest.approx(1, abs=0.02)
     assert (x == 0).float().mean().item() == pytest.approx(dropout, abs=0.01)
     assert x.unique().numel() <= 2

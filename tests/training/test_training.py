@@ -186,7 +186,7 @@ def test_train_on_the_command_line(
     monkeypatch.chdir(tmp_path)
     recipe.write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
     main(["train", str(recipe), "--data", str(store.path), "--seed", "3", "--threads", "1"])
-    assert "thumos14-wtalc" in capsys.readouterr().out
+    assert "thumos14-paper" in capsys.readouterr().out
     assert (tmp_path / "runs" / "tiny-seed3" / "model" / "model.safetensors").exists()
     main(["train", str(recipe), "--data", str(store.path), "--fold", "2/3", "--threads", "1"])
     predicted = json.loads((tmp_path / "runs" / "tiny-fold2of3-seed0" / "predictions.json").read_text())["results"]

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> None:
 def evaluate(
     predictions: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="PRED")],
     annotations: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="GT")],
-    protocol: Literal["thumos14", "thumos14-wtalc", "activitynet13"] = "thumos14",
+    protocol: str = "thumos14",
     ambiguous: Path | None = None,
     split: str | None = None,
     unit: Literal["seconds", "snippets"] = "seconds",
@@ -34,11 +34,12 @@ def evaluate(
     Args:
         predictions: Predicted instances: ActivityNet JSON, or CSV with video,label,start,end,score.
         annotations: The truth: ActivityNet JSON.
-        protocol: thumos14 is the ActivityNet form (seconds, 210 videos), thumos14-wtalc the form of W-TALC and
-            RSKP (whole snippets); activitynet13 has tIoU .5:.05:.95. On the same predictions the two THUMOS14
-            forms differ by points.
-        ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt). Worth over a point,
-            so the output always says whether it was on.
+        protocol: A name of wtal.evaluate.PROTOCOLS. thumos14 is the ActivityNet form (seconds, 210 videos);
+            thumos14-wtalc the form of W-TALC and RSKP (whole snippets, all test videos); thumos14-paper is that with
+            the ambiguity list on, as the paper's evaluator has it: compare its tables with this one. On the same
+            predictions the three differ by points. activitynet13 has tIoU .5:.05:.95.
+        ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt), whatever list the
+            protocol has. Worth over a point, so the output always says whether one was on.
         split: Evaluate the videos of this split instead of the protocol's own.
         unit: What the predictions count in; snippets are 16 frames at 25 frames a second.
         as_json: Print one JSON object instead of tables.

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from wtal.annotations import Annotations
 from wtal.errors import DataWarning, InputError
 from wtal.evaluate import snippets
-from wtal.evaluate.ambiguous import Intervals, without_ambiguous
+from wtal.evaluate.ambiguous import Intervals, read_ambiguous, without_ambiguous
 from wtal.evaluate.protocols import Protocol, protocol_named
 from wtal.instances import Instances, Unit
 
@@ -69,7 +69,8 @@ def prepare(
     A prediction in a video that the annotations do not know is a false positive, as in the field's evaluators,
     and a warning counts those videos. Videos of another split, and those that the protocol excludes, are left
     out on both sides; so are predictions of classes without truth. Predictions may be in seconds or in
-    snippets, but all in one.
+    snippets, but all in one. Predictions that touch an interval of `ambiguous` are dropped; without it, those that
+    touch the protocol's own list, if it has one.
 
     >>> from wtal.annotations import Video
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[3.0, 8.0]]))})
@@ -82,6 +83,8 @@ def prepare(
     known = {name for name in chosen.videos if name not in rules.excluded_videos}
     evaluated = _evaluated(predictions, annotations, known, rules)
     n_dropped = None
+    if ambiguous is None and rules.ambiguous is not None:
+        ambiguous = read_ambiguous(rules.ambiguous)
     if ambiguous is not None:
         evaluated, n_dropped = without_ambiguous(evaluated, ambiguous)
     number = {name: i for i, name in enumerate(sorted(known | evaluated.keys()))}

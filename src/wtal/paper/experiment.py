@@ -34,7 +34,7 @@ class Setting:
     def refuse_without_truth(self) -> None:
         """Make sure, before hours of training, that there is something to score against."""
         path = self.store.path
-        if not (path / "gt.json").exists():
+        if not self.store.has_truth:
             raise InputError(f"{path} holds no true instances (gt.json), so nothing can be scored; convert with --gt")
         self.store.names(self.recipe.train_split)
         self.store.names(self.recipe.test_split)

@@ -111,7 +111,7 @@ class TrainedRuns:
     @property
     def ambiguity(self) -> str:
         """Whether the list of ambiguous intervals was used, in words."""
-        return f"ambiguity list {'off' if self.ambiguous is None else 'on'}"
+        return "ambiguity list as each protocol has it" if self.ambiguous is None else "ambiguity list on"
 
     @property
     def said_seeds(self) -> str:

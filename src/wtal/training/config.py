@@ -97,7 +97,7 @@ class LocalizeSettings:
     """How many snippets of a longer video the model is shown, evenly spread; null: all."""
     pool: Pooling | None = None
     """How a detector's instances and its teacher's become one set; null: the model has no teacher."""
-    protocols: tuple[str, ...] = ("thumos14", "thumos14-wtalc")
+    protocols: tuple[str, ...] = ("thumos14", "thumos14-paper")
 
 
 @dataclass(frozen=True)
