@@ -23,7 +23,7 @@ from wtal.instances import Instances
 from wtal.losses import box_loss, focal_loss
 from wtal.models.bank import of_all_processes
 from wtal.models.cells import Cells, View, lay_out, nearest_box
-from wtal.models.packed import Precision
+from wtal.models.low_rank import Precision
 from wtal.models.protocol import Batch, Model, Output
 from wtal.pseudo.candidates import Candidates
 
