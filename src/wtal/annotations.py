@@ -9,7 +9,13 @@ from wtal.instances import Instances
 
 @dataclass(frozen=True)
 class Video:
-    """One video's subset, duration (None where unknown) and true instances in seconds."""
+    """What is known of one video.
+
+    Args:
+        subset: The part of the data set that the video belongs to, by the name that the annotation file uses.
+        duration_s: How long the video is; None where that is not known.
+        instances: Its true instances in seconds.
+    """
 
     subset: str
     duration_s: float | None
@@ -18,13 +24,21 @@ class Video:
 
 @dataclass(frozen=True)
 class Annotations:
-    """The class names, in the order that label numbers refer to, and the videos by name."""
+    """The classes and videos of a data set.
+
+    Args:
+        classes: Names of the classes; class id `i` means `classes[i]`.
+        videos: The videos by name.
+    """
 
     classes: tuple[str, ...]
     videos: dict[str, Video] = field(default_factory=dict)
 
     def of_subset(self, names: str | Iterable[str]) -> "Annotations":
-        """The videos of one subset, or of any of several names for it ("validation", "val").
+        """The videos of one subset.
+
+        Args:
+            names: Its name, or several names that data sets use for it ("validation", "val").
 
         >>> video = Video("test", 10.0, Instances.empty())
         >>> list(Annotations(("Run",), {"a": video}).of_subset("test").videos)

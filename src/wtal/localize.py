@@ -70,7 +70,11 @@ class Card:
 class Localizer:
     """A trained model that turns a video's features into instances.
 
-    `Localizer.load("runs/mine")(features)` gives the instances of one video in seconds; `classes` names their labels.
+    `Localizer.load("runs/mine")(features)` gives the instances of one video in seconds; `classes` has the names.
+
+    Args:
+        model: The trained model.
+        card: What has to be known beside its weights.
     """
 
     model: "Model"
@@ -78,7 +82,12 @@ class Localizer:
 
     @classmethod
     def load(cls, run: Path | str, *, device: str = "auto") -> "Localizer":
-        """The model of a finished run."""
+        """The model of a finished run.
+
+        Args:
+            run: The run's folder.
+            device: `cpu`, `cuda`, or `auto`: the GPU if there is one.
+        """
         card = read_card(run)
         try:
             from safetensors import SafetensorError
@@ -111,7 +120,17 @@ class Localizer:
         duration_s: float = np.inf,
         proposer: Proposer | None = None,
     ) -> Instances:
-        """Instances in seconds, best first, of one video with these features (snippets, dimensions)."""
+        """Instances of one video in seconds.
+
+        Args:
+            features: The video's features, (snippets, dimensions).
+            timebase: Where the snippets lie on the video's clock.
+            duration_s: Length of the video; instances are cut to it.
+            proposer: Settings between map and instances, in place of the run's own.
+
+        Returns:
+            The instances, best first.
+        """
         clock = timebase or TimeBase()
         if self.card.offset_snippets is not None:
             clock = replace(clock, offset_snippets=self.card.offset_snippets)

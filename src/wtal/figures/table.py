@@ -51,7 +51,7 @@ def count(number: int) -> Measure:
 
 
 def measured(values: Iterable[float | None], digits: int = 1) -> Measure | None:
-    """What was measured, without what was not; None if nothing was."""
+    """The values that are not None, or None if there are none."""
     known = tuple(float(value) for value in values if value is not None)
     return Measure(known, digits) if known else None
 

@@ -11,9 +11,15 @@ __all__ = ["read_annotations", "read_predictions", "write_annotations", "write_p
 
 
 def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "seconds") -> dict[str, Instances]:
-    """The instances of each video in a `.csv` file, or in ActivityNet JSON under any other suffix.
+    """Read predicted instances.
 
-    `unit` is what the file counts in, since such files do not say.
+    Args:
+        path: A `.csv` file with columns video, label, start, end, score; or ActivityNet JSON under any other suffix.
+        classes: Class names; a label's position among them becomes the class id.
+        unit: What the file counts in, since such files do not say.
+
+    Returns:
+        The instances of each video, by the video's name.
     """
     if Path(path).suffix.lower() == ".csv":
         return csv.read_predictions(path, classes, unit)
@@ -21,7 +27,13 @@ def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "sec
 
 
 def write_predictions(path: Path | str, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:
-    """Write the instances of each video as CSV if the suffix is `.csv`, else as ActivityNet JSON."""
+    """Write predicted instances.
+
+    Args:
+        path: The file: CSV if its suffix is `.csv`, else ActivityNet JSON.
+        predictions: Instances of each video in seconds, by the video's name.
+        classes: Class names; class id `i` is written as `classes[i]`.
+    """
     if Path(path).suffix.lower() == ".csv":
         csv.write_predictions(path, predictions, classes)
     else:

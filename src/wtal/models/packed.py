@@ -27,7 +27,7 @@ Precision = Literal["float32", "bfloat16"]
 
 @dataclass(eq=False)
 class _Tape:
-    """The embedded features and the gradients they are owed, as factors: dx = 2 rows·x + Σ left_i right_i per video."""
+    """Embedded features and pending gradients, kept as low-rank factors: dx = 2 rows·x + Σ left_i right_i per video."""
 
     offsets: Offsets
     x: Tensor = field(init=False)

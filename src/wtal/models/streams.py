@@ -1,4 +1,4 @@
-"""Streams: one model for RGB and one for flow, which learn apart and are heard together."""
+"""Streams: one model for RGB and one for flow, trained independently; their predictions are pooled."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

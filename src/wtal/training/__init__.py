@@ -35,15 +35,27 @@ def train(
     tensorboard: bool = False,
     watch: Callable[[Any], Any] = lambda _: None,
 ) -> Run:
-    """Train by a recipe on a store's training videos; the run's folder then holds all that came out.
+    """Train by a recipe on a store's training videos.
 
-    Recipe and data may be given as files; the folder is runs/RECIPE-seedN by default.
-    `seed` takes the place of the recipe's. With `resume` the run in that folder goes on from its newest checkpoint,
-    to the same bits as if it had never stopped; it starts if it has not begun. `threads` of the processor are used,
-    all by default; a run keeps the number that it began with. With `evaluate_every` the test videos are also scored on
-    the way, every so many epochs, for the curve in a report; nothing is chosen by it. `tensorboard` draws curves into
-    RUN/tensorboard. Ctrl-C finishes the step, saves, and raises `wtal.training.loop.Interrupted`. `watch` is called
-    with a `wtal.training.loop.Status` after every step.
+    Ctrl-C finishes the step, saves, and raises `wtal.training.loop.Interrupted`.
+
+    Args:
+        recipe: A recipe, its YAML file, or the name of one that comes with wtal.
+        data: A store of features, or its folder.
+        run: Folder for all that comes out; runs/RECIPE-seedN by default.
+        seed: Takes the place of the recipe's.
+        device: `cpu`, `cuda`, or `auto`: the GPU if there is one.
+        resume: Whether the run in that folder continues from its newest checkpoint, to the same bits as if it had
+            never stopped; it starts if there is none.
+        threads: Threads of the processor, all by default; a resumed run keeps the number that it began with.
+        checkpoint_every_s: Seconds between checkpoints.
+        evaluate_every: Scores the test videos every so many epochs too, for the curve in a report; no setting is
+            chosen by it.
+        tensorboard: Whether curves are drawn into RUN/tensorboard.
+        watch: Called with a `wtal.training.loop.Status` after every step.
+
+    Returns:
+        The run: its folder, and what is in it.
     """
     try:
         from wtal.training.session import session

@@ -26,7 +26,7 @@ from wtal.training.videos import Videos, video_seeds
 
 @dataclass(frozen=True, eq=False)
 class Generation:
-    """Labels of all training videos, their snippets behind each other, and the instances they were made from.
+    """Labels of all training videos, concatenated, and the instances they were made from.
 
     A video has labels of few classes, and of 200 the others' zeros would fill the memory: the labels are sparse.
     """
@@ -121,7 +121,7 @@ def targets_from(
 
 
 def _joined(labels: Sequence[Labels], n_classes: int) -> csr_array:
-    """The labels of the videos, their snippets behind each other."""
+    """The labels of the videos, concatenated."""
     values, rows, columns = [np.zeros(0, np.float32)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     start = 0
     for one in labels:

@@ -194,7 +194,7 @@ def _has_test_videos(recipe: Recipe, store: Store) -> bool:
 def _evaluate_on_the_way(
     log: Callable[[Mapping[str, Any]], None], recipe: Recipe, store: Store, model: Model, epoch: int
 ) -> None:
-    """Log the scores of the model as it is; it learns on as if nobody had looked."""
+    """Log the scores of the model as it is, without any effect on training."""
     if not _has_test_videos(recipe, store):
         return
     scores = scored(_localizer(recipe, store, model).store(store, recipe.test_split), store, recipe)

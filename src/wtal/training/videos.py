@@ -29,11 +29,11 @@ class Videos:
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Where each video's snippets begin if all are laid behind each other, and the end of the last."""
+        """Where each video's snippets begin if all are concatenated, and the end of the last."""
         return tuple(np.cumsum([0, *(self.store.length(name) for name in self.names)]).tolist())
 
     def sampled(self, numbers: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Int[np.ndarray, " _"]]:
-        """Which of all snippets, laid behind each other, a training step sees of these videos."""
+        """Which of all snippets, concatenated, a training step sees of these videos."""
         chosen = []
         for number, seed in zip(numbers, seeds, strict=True):
             start, end = self.offsets[number : number + 2]
