@@ -9,7 +9,7 @@ from jaxtyping import Float
 class Flanks(NamedTuple):
     """Flank width as a function of the segment's length, both in snippets: `scale * length ** power`.
 
-    Args:
+    Attributes:
         scale: Width of the flanks of a segment of one snippet.
         power: How the width grows with the length; 1 is in proportion.
 
