@@ -9,18 +9,29 @@ from wtal.instances import Instances
 
 @dataclass(frozen=True)
 class Video:
-    """One video's split, duration (None where unknown) and true instances in seconds."""
+    """What is known of one video.
+
+    Args:
+        split: The part of the data set that the video belongs to, by the name that the annotation file uses.
+        duration_s: How long the video is; None where that is not known.
+        instances: Its true instances in seconds.
+        untimed: Names of classes that are annotated without a proper segment: they are tags, but no instances.
+    """
 
     split: str
     duration_s: float | None
     instances: Instances
     untimed: tuple[str, ...] = ()
-    """Names of classes that are annotated without a proper segment: they are tags, but no instances."""
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """The class names, in the order that label numbers refer to, and the videos by name."""
+    """The classes and videos of a data set.
+
+    Args:
+        classes: Names of the classes; class id `i` means `classes[i]`.
+        videos: The videos by name.
+    """
 
     classes: tuple[str, ...]
     videos: dict[str, Video] = field(default_factory=dict)
@@ -31,7 +42,10 @@ class Annotations:
         return tuple(sorted({self.classes[number] for number in video.instances.class_ids} | set(video.untimed)))
 
     def of_split(self, names: str | Iterable[str]) -> "Annotations":
-        """The videos of one split, or of any of several names for it ("validation", "val").
+        """The videos of one split.
+
+        Args:
+            names: Its name, or several names that data sets use for it ("validation", "val").
 
         >>> video = Video("test", 10.0, Instances.empty())
         >>> list(Annotations(("Run",), {"a": video}).of_split("test").videos)

@@ -74,7 +74,7 @@ def extract(
     """Write a store of the videos' features at `out`, and say what was found on the way.
 
     `given` names tags, true instances and classes; with tags, the store is of the videos that have a row there. What
-    is done is kept: after a kill, or with more videos or other tags, the same call does only what is missing. A video
+    is done is kept: if interrupted, or with more videos or other tags, the same call does only what is missing. A video
     that cannot be read stops it; with `skip_bad` such videos are left out and listed.
     """
     found = find_videos(videos)

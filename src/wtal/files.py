@@ -1,4 +1,4 @@
-"""Files that are whole or not there: every output is written beside its place and renamed into it."""
+"""Atomic output files: every output is written beside its place and renamed into it."""
 
 import json
 import os

@@ -75,7 +75,11 @@ class Card:
 class Localizer:
     """A trained model that turns a video's features into instances.
 
-    `Localizer.load("runs/mine")(features)` gives the instances of one video in seconds; `classes` names their labels.
+    `Localizer.load("runs/mine")(features)` gives the instances of one video in seconds; `classes` has the names.
+
+    Args:
+        model: The trained model.
+        card: What has to be known beside its weights.
     """
 
     model: "Model"
@@ -85,7 +89,12 @@ class Localizer:
 
     @classmethod
     def load(cls, run: Path | str, *, device: str = "auto") -> "Localizer":
-        """The model of a finished run, or of its folder `model` copied anywhere; with its teacher if it has one."""
+        """The model of a finished run, with its teacher if it has one.
+
+        Args:
+            run: The run's folder, or its folder `model` copied anywhere.
+            device: `cpu`, `cuda`, or `auto`: the GPU if there is one.
+        """
         card, folder = read_card(run), model_folder(run)
         try:
             from safetensors import SafetensorError

@@ -1,6 +1,6 @@
 """The losses that weakly supervised models share, one value per video: what becomes of them is the caller's matter.
 
-Snippets of a batch lie packed behind each other, so snippet losses take the videos' `lengths` beside the values.
+The videos of a batch are concatenated, so snippet losses take the videos' `lengths` beside the values.
 """
 
 from collections.abc import Sequence

@@ -17,6 +17,11 @@ class TimeBase:
     `(p + offset_snippets) * stride_frames / fps`. The offset is explicit because it matters: on the usual
     THUMOS14 features half a snippet is worth about two points of mAP (see docs/guide/time.md).
 
+    Args:
+        fps: Frames a second of the video that the features were made from.
+        stride_frames: Frames from one snippet to the next.
+        offset_snippets: Where the first snippet starts, in snippets.
+
     >>> TimeBase().to_seconds(np.array([0.0, 25.0])).tolist()
     [0.0, 16.0]
     >>> TimeBase(offset_snippets=-0.5).to_seconds(np.array([25.0])).tolist()
@@ -24,11 +29,8 @@ class TimeBase:
     """
 
     fps: float = 25.0
-    """Frames a second of the video that the features were made from."""
     stride_frames: float = 16.0
-    """Frames from one snippet to the next."""
     offset_snippets: float = 0.0
-    """Where the first snippet starts, in snippets."""
 
     def __post_init__(self) -> None:
         for name in ("fps", "stride_frames"):
@@ -61,7 +63,11 @@ class TimeBase:
         return seconds * self.fps / self.stride_frames - self.offset_snippets
 
     def instances_to_seconds(self, instances: Instances, *, duration_s: float = np.inf) -> Instances:
-        """Instances of the snippet grid in seconds, cut to the video; what lies wholly outside it is dropped.
+        """Instances of the snippet grid in seconds, cut to the video.
+
+        Args:
+            instances: Instances in snippets.
+            duration_s: Length of the video; what lies beyond it is cut off, and dropped if nothing is left.
 
         >>> found = Instances([[0.0, 2.0]], unit="snippets")
         >>> TimeBase(offset_snippets=-0.5).instances_to_seconds(found).segments.tolist()

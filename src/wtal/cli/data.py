@@ -62,7 +62,7 @@ def convert(
     skip_bad: bool = False,
     overwrite: bool = False,
 ) -> None:
-    """Read a data set in a published layout and write it as a store, whole or not at all.
+    """Read a data set in a published layout and write it as a store, atomically.
 
     Args:
         source: Folder (or .h5 file) of the data set.

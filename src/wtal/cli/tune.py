@@ -33,7 +33,7 @@ def tune(
     """Choose how maps become instances: thresholds, boundaries, fusion, offset. The models stay as they are.
 
     One setting after the other takes the best of its values. The training videos are the ones to choose on, if their
-    instances are known: no loss has seen them. But a model's maps are hotter on the videos whose tags it was trained
+    instances are known: no loss has seen them. But a model's activations are higher on the videos it was trained
     on: choose on --held-out ones where you can. Never choose on videos that you report figures for.
 
     Args:

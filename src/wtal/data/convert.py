@@ -29,7 +29,7 @@ def convert(
     overwrite: bool = False,
     track: Track = iter,
 ) -> list[Finding]:
-    """Write the store at `path`, whole or not at all, and say what was found on the way.
+    """Write the store at `path` atomically, and say what was found on the way.
 
     The first video that is broken stops it; with `skip_bad` broken videos are left out and reported. `trim` cuts
     RGB and flow to the shorter. `stretch` gives each video a time base in which its snippets fill its duration,

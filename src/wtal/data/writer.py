@@ -1,4 +1,4 @@
-"""Writing a store: streamed video by video, and whole or not there at all."""
+"""Writing a store: streamed video by video, and atomic."""
 
 import errno
 import hashlib

@@ -19,7 +19,19 @@ from wtal.instances import Instances
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Average precision in percent of each class at each threshold, and on what it was measured."""
+    """Average precision in percent of each class at each threshold, and on what it was measured.
+
+    Args:
+        protocol: Name of the protocol.
+        tiou: Its tIoU thresholds.
+        classes: Names of the classes that have a true instance.
+        ap: Average precision of each of these classes at each threshold.
+        averages: The ranges of thresholds that are reported as one number.
+        n_videos: Number of evaluated videos.
+        n_truth: Number of true instances in them.
+        n_predictions: Number of predictions that were ranked.
+        n_ambiguous: Predictions that the ambiguity list dropped; None if the list was off.
+    """
 
     protocol: str
     tiou: tuple[float, ...]
@@ -83,7 +95,18 @@ def score(
     split: str | None = None,
     ambiguous: Intervals | None = None,
 ) -> Score:
-    """The mean average precision of predictions under a protocol; see `wtal.evaluate.prepare` for the arguments."""
+    """The mean average precision (mAP) of predictions under a protocol.
+
+    Args:
+        predictions: Instances of each video, by the video's name.
+        annotations: The truth.
+        protocol: A name in `PROTOCOLS`, or a protocol of your own.
+        subset: Evaluates the videos of this subset instead of the protocol's own.
+        ambiguous: Drops predictions that touch these intervals (`wtal.evaluate.read_ambiguous`).
+
+    Returns:
+        Average precision by class and threshold; `average` has the numbers that papers report.
+    """
     return mean_average_precision(
         prepare(predictions, annotations, protocol=protocol, split=split, ambiguous=ambiguous)
     )

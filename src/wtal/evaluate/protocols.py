@@ -13,10 +13,15 @@ _TWENTIETHS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 class Protocol:
     """One way of scoring predictions, complete: two people who name it get the same number.
 
-    `splits` are the names under which the evaluated videos appear in annotation files, `averages` the ranges of
-    thresholds that are reported as one number, `length_bins_s` the edges between short and long instances in the
-    diagnosis. With `whole_snippets` the truth is rounded and predictions are cut down to snippet integers.
-    `ambiguous` is a file of intervals: predictions that touch one are dropped (see `wtal.evaluate.read_ambiguous`).
+    Args:
+        name: What tables call it.
+        tiou: Thresholds of tIoU from which a prediction counts as right.
+        averages: Ranges of thresholds that are reported as one number.
+        splits: Names under which the evaluated videos appear in annotation files.
+        excluded_videos: Videos of these splits that are left out.
+        whole_snippets: Whether truth is rounded and predictions are cut down to whole snippets.
+        ambiguous: A file of intervals; predictions that touch one are dropped (see `wtal.evaluate.read_ambiguous`).
+        length_bins_s: Edges between short and long instances in the diagnosis.
     """
 
     name: str

@@ -19,16 +19,28 @@ FORMATS: dict[str, ModuleType] = {".json": activitynet, ".csv": csv}
 
 
 def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "seconds") -> dict[str, Instances]:
-    """The instances of each video in a `.json` (ActivityNet) or `.csv` file.
+    """Read predicted instances.
 
-    `unit` is what the file counts in, since such files do not say.
+    Args:
+        path: ActivityNet JSON (`.json`), or a `.csv` file with columns video, label, start, end, score.
+        classes: Class names; a label's position among them becomes the class id.
+        unit: What the file counts in, since such files do not say.
+
+    Returns:
+        The instances of each video, by the video's name.
     """
     found: dict[str, Instances] = _format(path).read_predictions(path, classes, unit)
     return found
 
 
 def write_predictions(path: Path | str, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:
-    """Write the instances of each video as the suffix says: `.json` (ActivityNet) or `.csv`."""
+    """Write predicted instances.
+
+    Args:
+        path: The file; its suffix says the form: `.json` (ActivityNet) or `.csv`.
+        predictions: Instances of each video in seconds, by the video's name.
+        classes: Class names; class id `i` is written as `classes[i]`.
+    """
     _format(path).write_predictions(path, predictions, classes)
 
 

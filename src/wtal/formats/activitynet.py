@@ -24,6 +24,12 @@ def read_annotations(path: Path | str) -> Annotations:
     are left out with one warning that counts them, but still tag their video. Segments that reach past the
     video's duration are kept, as the field's evaluators keep them.
 
+    Args:
+        path: ActivityNet JSON: `{"database": {NAME: {"subset", "duration", "annotations"}}}`.
+
+    Returns:
+        The classes and, by name, the videos with their true instances in seconds.
+
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "gt.json"
     >>> _ = path.write_text('{"database": {"a": {"subset": "test", "annotations": ['

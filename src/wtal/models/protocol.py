@@ -16,7 +16,7 @@ from wtal.pseudo.candidates import Candidates
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Whole videos packed behind each other: nothing is spent on padding, however different their lengths.
+    """Whole videos, concatenated: nothing is spent on padding, however different their lengths.
 
     `tags` are 1 for each class that a video is tagged with (background is no class). `seeds`, one per video, make
     what is random in a model (dropout) depend on the video and the step alone, not on how videos are spread over

@@ -9,6 +9,10 @@ from jaxtyping import Float
 class Flanks(NamedTuple):
     """Flank width as a function of the segment's length, both in snippets: `scale * length ** power`.
 
+    Attributes:
+        scale: Width of the flanks of a segment of one snippet.
+        power: How the width grows with the length; 1 is in proportion.
+
     >>> Flanks(0.25).width(np.array([8.0])).tolist()
     [2.0]
     """

@@ -60,17 +60,25 @@ def make_targets(
     upper: float = np.inf,
     solution: Solution = "least_norm",
 ) -> Labels:
-    """Labels of one video from its fused instances (in snippets), for all classes; never NaN, whatever the input.
-
-    - `rows`: `sum` is the paper's equation (labels of about q/length), `mean` is its text: mean label inside minus
-      mean label in the flanks is q.
-    - `upper`: largest label allowed (1 in the released code).
-    - `solution`: of all ℓ₁-minimal solutions, `least_norm` takes the one of least ℓ₂ norm: unique, and the most even
-      one, so equivalent snippets are equal. `vertex` takes the one that the simplex method ends at and averages
-      equivalent snippets: the paper to the letter, though it depends on the solver.
+    """Snippet targets G of one video from its fused instances; never NaN, whatever the input.
 
     Where no solution exists the constraints give way, by as little as possible in sum.
     A snippet is inside when its centre is; an instance narrower than a snippet holds the one under its middle.
+
+    Args:
+        instances: The video's instances in snippets; their scores are the contrasts q that targets shall have.
+        n_snippets: Length of the video.
+        n_classes: Number of classes.
+        rows: `sum` is the paper's equation (targets of about q/length), `mean` is its text: mean target inside minus
+            mean target in the flanks is q.
+        flanks: How wide the flanks are for an instance of a given length.
+        upper: Largest target allowed (1 in the released code).
+        solution: Of all ℓ₁-minimal solutions, `least_norm` takes the one of least ℓ₂ norm: unique, and the most even
+            one, so equivalent snippets are equal. `vertex` takes the one that the simplex method ends at and averages
+            equivalent snippets: the paper to the letter, though it depends on the solver.
+
+    Returns:
+        The targets (`values` is the full array), and how well each instance's constraint is met.
 
     >>> labels = make_targets(Instances([[2.0, 6.0]], [0.8], [1], unit="snippets"), n_snippets=8, n_classes=2)
     >>> labels.values[:, 1].round(6).tolist(), labels.status
@@ -115,10 +123,22 @@ def make_all_targets(
     upper: float = np.inf,
     solution: Solution = "least_norm",
 ) -> list[Labels]:
-    """`make_targets` of each (instances, number of snippets), in `workers` processes if asked.
+    """`make_targets` of each video, in several processes if asked.
 
     A process takes about a second to start, so that more than one pays from some thousand videos on; a script that
     asks for more must guard its main part with `if __name__ == "__main__"`, as always with multiprocessing.
+
+    Args:
+        videos: Instances in snippets and number of snippets of each video.
+        n_classes: Number of classes.
+        workers: Number of processes.
+        rows: As for `make_targets`, like the following.
+        flanks: How wide the flanks are.
+        upper: Largest target allowed.
+        solution: Which of the minimal solutions is taken.
+
+    Returns:
+        The targets of each video, in the order of `videos`.
 
     >>> [found.values.shape for found in make_all_targets([(Instances.empty("snippets"), n) for n in (3, 5)], 2)]
     [(3, 2), (5, 2)]

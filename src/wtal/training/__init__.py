@@ -33,20 +33,23 @@ def train(
     execution: Execution = Execution(),  # noqa: B008  frozen
     watch: Callable[[Any], Any] = lambda _: None,
 ) -> Run:
-    """Train by a recipe on a store's training videos; the run's folder then holds all that came out.
+    """Train by a recipe on a store's training videos.
 
     Ctrl-C finishes the step, saves, and raises `wtal.training.loop.Interrupted`.
 
     Args:
-        recipe: A recipe, its file, or the name of one that comes with wtal.
-        data: A store or its folder.
-        run: The run's folder; by default runs/RECIPE-seedN.
+        recipe: A recipe, its YAML file, or the name of one that comes with wtal.
+        data: A store of features, or its folder.
+        run: Folder for all that comes out; runs/RECIPE-seedN by default.
         seed: Takes the place of the recipe's.
-        resume: Go on with the run in that folder from its newest checkpoint, to the same bits as if it had never
-            stopped; start it if it has not begun.
+        resume: Whether the run in that folder continues from its newest checkpoint, to the same bits as if it had
+            never stopped; it starts if there is none.
         teacher: Of a detector: the finished run whose instances it is taught.
         execution: Where and how it is computed.
         watch: Called with a `wtal.training.loop.Status` after every step.
+
+    Returns:
+        The run: its folder, and what is in it.
     """
     try:
         from wtal.training.session import session

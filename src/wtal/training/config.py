@@ -166,8 +166,14 @@ class Recipe:
 
 
 def read_recipe(path: Path | str) -> Recipe:
-    """The recipe in a YAML file, or one that comes with wtal, by name (demo); a wrong key, type or value is an error
-    that names the file and the key."""
+    """Read a recipe; a wrong key, type or value is an error that names the file and the key.
+
+    Args:
+        path: A YAML file, or the name of a recipe that comes with wtal (`demo`).
+
+    Returns:
+        The recipe, with defaults for what the file leaves out.
+    """
     own = shipped_recipes()
     path = own.get(str(path), Path(path))
     try:

@@ -192,7 +192,7 @@ def _localizer(run: Run, recipe: Recipe, store: Store, model: Model) -> Localize
 def _evaluate_on_the_way(
     log: Callable[[Mapping[str, Any]], None], run: Run, recipe: Recipe, store: Store, model: Model, epoch: int
 ) -> None:
-    """Log the scores of the model as it is; it learns on as if nobody had looked."""
+    """Log the scores of the model as it is, without any effect on training."""
     if not store.has_split(recipe.test_split):
         return
     scores = scored(_localizer(run, recipe, store, model).store(store, recipe.test_split), store, recipe)
