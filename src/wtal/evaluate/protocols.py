@@ -1,4 +1,4 @@
-"""The evaluation protocols as data: which videos, which thresholds, whether time is whole snippets, which list is on."""
+"""The evaluation protocols as data: which videos and thresholds, whether time is whole snippets, which list is on."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -84,7 +84,11 @@ class FACNet(Model):
             attention=torch.sigmoid(logits[:, -1].detach()),
             video_scores=softmax(video[:, -1, :-1].detach(), dim=1),
             supervised=(Supervised(frames),),
-            inner=_Inner(classwise=video[:, :-1, -1], agnostic=video[:, -1, :-1], mil=self.video_factor * sums_over_time(own, batch.lengths)),
+            inner=_Inner(
+                classwise=video[:, :-1, -1],
+                agnostic=video[:, -1, :-1],
+                mil=self.video_factor * sums_over_time(own, batch.lengths),
+            ),
         )
 
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
