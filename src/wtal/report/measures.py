@@ -21,7 +21,7 @@ from wtal.evaluate import (
     target_quality,
     video_precision,
 )
-from wtal.evaluate.target_quality import Clock, Labels
+from wtal.evaluate.target_quality import Clock, Curves
 from wtal.formats.targets import TargetFile, VideoTargets, read_targets
 from wtal.instances import Instances
 from wtal.pseudo.delta import delta_targets
@@ -115,7 +115,7 @@ def _changes(now: VideoTargets, before: VideoTargets) -> VideoTargets:
     return VideoTargets(now, lambda name: delta_targets(now[name], before[name]))
 
 
-def quality(labels: Labels, truth: Annotations, clock: Clock) -> float:
+def quality(labels: Curves, truth: Annotations, clock: Clock) -> float:
     """The mean snippet average precision."""
     return target_quality(labels, truth, clock).mean
 
