@@ -26,9 +26,9 @@ def precision_recall(
     wanted = np.linspace(0.0, 1.0, 101) if recall is None else recall
     right = match(case, (tiou,))[:, 0] >= 0
     curves = np.zeros((len(case.class_ids), len(wanted)))
-    for row, label in enumerate(case.class_ids):
-        hits = np.cumsum(right[case.predictions.class_ids == label])
-        n_truth = int((case.truth.class_ids == label).sum())
+    for row, class_id in enumerate(case.class_ids):
+        hits = np.cumsum(right[case.predictions.class_ids == class_id])
+        n_truth = int((case.truth.class_ids == class_id).sum())
         precision = np.maximum.accumulate((hits / np.arange(1, len(hits) + 1))[::-1])[::-1]
         # the first place whose recall is enough; a hair below, so that 0.3 of ten instances is three
         at = np.searchsorted(hits, np.ceil(wanted * n_truth - 1e-9))

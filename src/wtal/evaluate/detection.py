@@ -127,7 +127,7 @@ def mean_average_precision(case: Case) -> Score:
     return Score(
         case.protocol.name,
         case.protocol.tiou,
-        tuple(case.classes[label] for label in case.class_ids.tolist()),
+        tuple(case.classes[class_id] for class_id in case.class_ids.tolist()),
         100.0 * ap_per_class(right, case.predictions.class_ids, case.truth.class_ids),
         case.protocol.averages,
         case.n_videos,
@@ -138,18 +138,11 @@ def mean_average_precision(case: Case) -> Score:
 
 
 def ap_per_class(
-    right: Bool[np.ndarray, "n t"], labels: Int[np.ndarray, " n"], truth_class_ids: Int[np.ndarray, " m"]
+    right: Bool[np.ndarray, "n t"], class_ids: Int[np.ndarray, " n"], truth_class_ids: Int[np.ndarray, " m"]
 ) -> Float[np.ndarray, "k t"]:
     """The interpolated average precision of each class that has truth, in the order of their numbers."""
     present, n_truth = np.unique(truth_class_ids, return_counts=True)
-    by_class = np.argsort(labels, kind="stable")
-    sorted_labels = labels[by_class]
-    bounds = zip(
-        np.searchsorted(sorted_labels, present, side="left"),
-        np.searchsorted(sorted_labels, present, side="right"),
-        strict=True,
-    )
-    ap = [
-        interpolated_ap(right[by_class[first:past]], int(n)) for (first, past), n in zip(bounds, n_truth, strict=True)
-    ]
+    by_class = np.argsort(class_ids, kind="stable")
+    first, past = (np.searchsorted(class_ids[by_class], present, side=side) for side in ("left", "right"))
+    ap = [interpolated_ap(right[by_class[f:p]], int(n)) for f, p, n in zip(first, past, n_truth, strict=True)]
     return np.array(ap, np.float64).reshape(len(present), right.shape[1])

@@ -45,8 +45,8 @@ class Labels:
     def values(self) -> Float[np.ndarray, "t c"]:
         """The labels of all classes."""
         values = np.zeros(self.shape)
-        for label, column in self.columns.items():
-            values[:, label] = column
+        for class_id, column in self.columns.items():
+            values[:, class_id] = column
         return values
 
 
@@ -97,8 +97,8 @@ def make_targets(
     columns: dict[int, Float[np.ndarray, " t"]] = {}
     residual = np.zeros(len(instances))
     status: dict[int, Status] = {}
-    for label in np.unique(instances.class_ids).tolist():
-        of_class = np.flatnonzero(instances.class_ids == label)
+    for class_id in np.unique(instances.class_ids).tolist():
+        of_class = np.flatnonzero(instances.class_ids == class_id)
         of_class = of_class[np.argsort(instances.starts[of_class], kind="stable")]  # neighbours in time side by side
         scores = instances.scores[of_class]
         pattern, size, cell_of_snippet = _groups(instances.segments[of_class], n_snippets, flanks)
@@ -106,10 +106,10 @@ def make_targets(
         # every row in units of a summed label, so that one price per unit of slack suits long and short instances
         program = solve_elastic(contrast * unit[:, None], scores * unit, size, upper)
         solved = program.x if solution == "vertex" else least_norm(program)
-        columns[label] = solved[cell_of_snippet]
+        columns[class_id] = solved[cell_of_snippet]
         residual[of_class] = contrast @ solved - scores
         off = np.abs(residual[of_class]) > TOLERANCE * np.maximum(1.0, np.abs(scores))
-        status[label] = "elastic" if off.any() else "exact"
+        status[class_id] = "elastic" if off.any() else "exact"
     return Labels((n_snippets, n_classes), columns, residual, status)
 
 
