@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from wtal.errors import InputError
 from wtal.files import written_whole
+from wtal.pseudo.candidates import class_columns
 
 ARRAYS = ("names", "lengths", "tcam", "video_scores", "classes")
 
@@ -56,14 +57,15 @@ def read_tcams(path: Path | str) -> TcamFile:
             raise InputError(f"{path}: {what} {sorted(twice)[0]!r} is listed more than once")
     if lengths.shape != (n,) or not np.issubdtype(lengths.dtype, np.integer) or (lengths < 0).any():
         raise InputError(f"{path}: 'lengths' must be {n} numbers of snippets, one per name, got shape {lengths.shape}")
-    if tcam.ndim != 2 or tcam.shape[1] not in (k, k + 1):
-        raise InputError(
-            f"{path}: 'tcam' must be (snippets, {k}), or (snippets, {k + 1}) with background last, got {tcam.shape}"
-        )
+    if tcam.ndim != 2:
+        raise InputError(f"{path}: 'tcam' must be (snippets, classes), got shape {tcam.shape}")
     if lengths.sum() != len(tcam):
         raise InputError(f"{path}: 'lengths' sum to {lengths.sum()} snippets, but 'tcam' has {len(tcam)} rows")
-    if scores.ndim != 2 or len(scores) != n or scores.shape[1] not in (k, k + 1):
-        raise InputError(f"{path}: 'video_scores' must be ({n}, {k}) or ({n}, {k + 1}), got {scores.shape}")
+    if scores.ndim != 2 or len(scores) != n:
+        raise InputError(f"{path}: 'video_scores' must be ({n}, {k}), one row per name, got {scores.shape}")
+    tcam, scores = (
+        class_columns(values, k, f"{path}: {what!r}") for what, values in (("tcam", tcam), ("video_scores", scores))
+    )
     videos = []
     ends = np.cumsum(lengths)
     for name, start, end, score in zip(names, ends - lengths, ends, scores, strict=True):
@@ -71,7 +73,7 @@ def read_tcams(path: Path | str) -> TcamFile:
         for what, values in (("tcam", curves), ("video_scores", score)):
             if not np.isfinite(values).all():
                 raise InputError(f"{path}: '{what}' of video {name} has NaN or infinite values")
-        videos.append(VideoMap(name, curves[:, :k].astype(np.float64), score[:k].astype(np.float64)))
+        videos.append(VideoMap(name, curves.astype(np.float64), score.astype(np.float64)))
     return TcamFile(classes, tuple(videos))
 
 

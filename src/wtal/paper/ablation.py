@@ -13,6 +13,7 @@ from wtal.paper import variants
 from wtal.paper.finished import Finished
 from wtal.paper.plan import Variant
 from wtal.paper.setting import Experiment, Setting
+from wtal.propose import Nms
 from wtal.report.measures import average
 from wtal.training.config import Recipe
 from wtal.training.fork import beginning
@@ -51,7 +52,7 @@ def changed(recipe: Recipe) -> dict[str, tuple[str, Recipe]]:
 def wanted(setting: Setting) -> list[Variant]:
     """The recipe as it is, without labels, with the other source of labels (Δ or not), and with each change."""
     stem, recipe = setting.stem, setting.recipe
-    raw = variants.raw_labels(stem, recipe, recipe.targets.proposer.combine)
+    raw = variants.raw_labels(stem, recipe, variants.way_of(recipe.targets.proposer))
     return [
         variants.full(stem, recipe),
         variants.no_labels(stem, recipe),
@@ -63,7 +64,7 @@ def wanted(setting: Setting) -> list[Variant]:
 def section(setting: Setting, finished: Finished) -> Section:
     """One table: average mAP by each protocol, with NMS and with the recipe's own fusion at test."""
     test = setting.recipe.test.proposer
-    ways = {"NMS": variants.with_nms(test), test.combine: test}
+    ways = {"NMS": test.by(Nms), variants.way_of(test): test}
     said = [
         "the recipe",
         "no labels",

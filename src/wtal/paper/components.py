@@ -7,6 +7,7 @@ from wtal.paper.finished import Finished
 from wtal.paper.plan import Variant
 from wtal.paper.published import cells, published
 from wtal.paper.setting import Experiment, Setting, columns
+from wtal.propose import Nms
 
 
 def wanted(setting: Setting) -> list[Variant]:
@@ -16,7 +17,7 @@ def wanted(setting: Setting) -> list[Variant]:
         variants.base(stem, recipe),
         variants.no_labels(stem, recipe),
         variants.raw_labels(stem, recipe, "nms"),
-        variants.raw_labels(stem, recipe, recipe.targets.proposer.combine),
+        variants.raw_labels(stem, recipe, variants.way_of(recipe.targets.proposer)),
         variants.delta_targets(stem, recipe),
         variants.full(stem, recipe),
     ]
@@ -37,7 +38,7 @@ def section(setting: Setting, finished: Finished) -> Section:
     ]
     if full.recipe not in (labels.recipe, delta.recipe):
         trained.append(("the recipe as it is", None, full))
-    lines = [(name, key, variant, variants.with_nms(fused)) for name, key, variant in trained]
+    lines = [(name, key, variant, fused.by(Nms)) for name, key, variant in trained]
     lines += [(name, "full-fused" if key == "full" else None, variant, fused) for name, key, variant in trained]
     rows: list[tuple[Cell, ...]] = []
     for name, key, variant, proposer in lines:
@@ -54,7 +55,7 @@ def section(setting: Setting, finished: Finished) -> Section:
         f"Recipe {setting.stem} (in bold: as it is), {finished.conditions}. Paper: {paper['source']}; it has no "
         "control that is trained as long.",
         strong=frozenset({last}),
-        sections={0: "NMS at test", len(trained): f"{fused.combine} fusion at test"},
+        sections={0: "NMS at test", len(trained): f"{variants.way_of(fused)} fusion at test"},
     )
     return Section("components", "Components", (table,))
 

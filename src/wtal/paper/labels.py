@@ -22,7 +22,7 @@ from wtal.paper.finished import Finished
 from wtal.paper.maps import mean_map
 from wtal.paper.plan import Job, Variant
 from wtal.paper.setting import Experiment, Setting
-from wtal.propose import Combine
+from wtal.propose import Nms, Proposer
 from wtal.pseudo.linpro import Rows
 from wtal.report.content import over_seeds
 from wtal.report.measures import GenerationQuality, average, clocks, in_seconds, label_qualities
@@ -36,7 +36,7 @@ def wanted(setting: Setting) -> list[Variant]:
     return [
         variants.base(stem, recipe),
         variants.raw_labels(stem, recipe, "nms"),
-        variants.raw_labels(stem, recipe, recipe.targets.proposer.combine),
+        variants.raw_labels(stem, recipe, variants.way_of(recipe.targets.proposer)),
         variants.delta_targets(stem, recipe),
     ]
 
@@ -53,7 +53,7 @@ class Quality:
 def section(setting: Setting, finished: Finished) -> Section:
     """Labels of one model in several ways, and labels in training generation by generation."""
     base, *trained = (variant.name for variant in wanted(setting))
-    names = ("NMS, raw", f"{setting.recipe.targets.proposer.combine}, raw", "Δ labels")
+    names = ("NMS, raw", f"{variants.way_of(setting.recipe.targets.proposer)}, raw", "Δ labels")
     generations = {
         name: [_generations(setting, finished, finished.job(variant, seed)) for seed in finished.seeds]
         for name, variant in zip(names, trained, strict=True)
@@ -76,18 +76,18 @@ def section(setting: Setting, finished: Finished) -> Section:
 
 
 def _one_model(setting: Setting, finished: Finished, base: str) -> Table:
-    ours: Combine = setting.recipe.targets.proposer.combine
-    ways: list[tuple[str, Combine, Rows]] = [
-        (f"{'NMS' if combine == 'nms' else combine}, rows {rows}", combine, rows)
-        for combine in ("nms", ours)
+    proposer = setting.recipe.targets.proposer
+    ways: list[tuple[str, Proposer, Rows]] = [
+        (f"{name}, rows {rows}", made_by, rows)
+        for name, made_by in (("NMS", proposer.by(Nms)), (variants.way_of(proposer), proposer))
         for rows in ("sum", "mean")
     ]
     jobs = [finished.job(base, seed) for seed in finished.seeds]
     rows = [_row("the activation map itself", [_map_quality(finished, job) for job in jobs])]
-    for name, combine, kind in ways:
+    for name, made_by, kind in ways:
         settings = replace(
             setting.recipe.targets,
-            proposer=replace(setting.recipe.targets.proposer, combine=combine),
+            proposer=made_by,
             rows=kind,
             background=False,  # a class of its own, which changes no other's labels
         )

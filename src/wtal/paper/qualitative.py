@@ -14,6 +14,7 @@ from wtal.paper.finished import Finished
 from wtal.paper.maps import mean_map
 from wtal.paper.plan import Job, Variant
 from wtal.paper.setting import Experiment, Setting
+from wtal.propose import Nms
 from wtal.pseudo.delta import delta_targets
 from wtal.report.measures import clocks
 from wtal.training.run import Run
@@ -96,7 +97,7 @@ def _picture(
     colours = {"truth": GREEN}
     if truth is not None:
         rows["truth"] = truth
-    for title, proposer in (("NMS", variants.with_nms(test)), (test.combine, test)):
+    for title, proposer in (("NMS", test.by(Nms)), (variants.way_of(test), test)):
         seconds = localize_map(streams, proposer, clock, store.duration_s(name))
         rows[title] = seconds.of_class(label)
     before = None

@@ -1,6 +1,5 @@
 """The temperature figure: how sharp the fusion's weights are, in training and at test."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wtal.figures.page import Picture, Section, Side
@@ -11,7 +10,7 @@ from wtal.paper.finished import Finished
 from wtal.paper.plan import Variant
 from wtal.paper.published import published
 from wtal.paper.setting import Experiment, Setting
-from wtal.propose import Proposer
+from wtal.propose import Fusion, Nms, Proposer
 from wtal.report.measures import average
 
 if TYPE_CHECKING:
@@ -31,10 +30,11 @@ def section(setting: Setting, finished: Finished) -> Section:
     """Two figures and their table: training with NMS at test, and test with the recipe's own training."""
     full, *trained = (variant.name for variant in wanted(setting))
     test = setting.recipe.test.proposer
-    training = dict(zip(TRAINING, ((name, variants.with_nms(test)) for name in trained), strict=True))
-    testing = {t: (full, replace(test, temperature=t)) for t in TEST}
+    training = dict(zip(TRAINING, ((name, test.by(Nms)) for name in trained), strict=True))
+    testing = {t: (full, test.by(Fusion, temperature=t)) for t in TEST}
     paper = published("temperature")
     own = sorted({stage.temperature for stage in setting.recipe.targets.stages if stage.relabel})
+    own_at_test = f"{test.combine.temperature:g}" if isinstance(test.combine, Fusion) else "none, by suppression"
     said = finished.conditions
     pictures = (
         Picture(
@@ -46,7 +46,7 @@ def section(setting: Setting, finished: Finished) -> Section:
         Picture(
             "temperature-test",
             _figure(_lines(setting, finished, testing), paper["testing"]),
-            f"Temperature of the fusion at test; {said}. The recipe's own: {test.temperature:g}.",
+            f"Temperature of the fusion at test; {said}. The recipe's own: {own_at_test}.",
         ),
     )
     rows = [_row(setting, finished, "training", t, *training[t], None) for t in TRAINING]

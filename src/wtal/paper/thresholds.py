@@ -8,6 +8,7 @@ from wtal.paper import variants
 from wtal.paper.finished import Finished
 from wtal.paper.plan import Variant
 from wtal.paper.setting import Experiment, Setting
+from wtal.propose import Nms
 from wtal.report.measures import average
 
 
@@ -30,21 +31,19 @@ def chosen_levels(levels: tuple[float, ...], n: int) -> tuple[float, ...]:
 def section(setting: Setting, finished: Finished) -> Section:
     """NMS and fusion with fewer and fewer levels: what fusion gains, it gains from many candidates."""
     test = setting.recipe.test.proposer
+    levels = test.cut.thresholds
     name = wanted(setting)[0].name
-    counts = [n for n in (1, 2, 5, 10) if n < len(test.thresholds)] + [len(test.thresholds)]
+    counts = [n for n in (1, 2, 5, 10) if n < len(levels)] + [len(levels)]
     rows: list[tuple[Cell, ...]] = []
     for n in counts:
-        fewer = replace(test, thresholds=chosen_levels(test.thresholds, n))
+        fewer = replace(test, cut=replace(test.cut, thresholds=chosen_levels(levels, n)))
         row: list[Cell] = [str(n)]
         for protocol in setting.protocols:
-            for proposer in (variants.with_nms(fewer), fewer):
+            for proposer in (fewer.by(Nms), fewer):
                 row.append(measured(map(average, finished.scores(name, proposer, protocol))))
         rows.append(tuple(row))
-    heads = [Column(how, protocol) for protocol in setting.protocols for how in ("NMS", test.combine)]
-    said = (
-        f"Recipe {setting.stem}, {finished.conditions}. Levels from "
-        f"{min(test.thresholds):g} to {max(test.thresholds):g}."
-    )
+    heads = [Column(how, protocol) for protocol in setting.protocols for how in ("NMS", variants.way_of(test))]
+    said = f"Recipe {setting.stem}, {finished.conditions}. Levels from {min(levels):g} to {max(levels):g}."
     table = Table(
         "thresholds", "Activation levels at test, average mAP in %", (Column("levels"), *heads), tuple(rows), said
     )

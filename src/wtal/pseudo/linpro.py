@@ -55,15 +55,15 @@ def make_targets(
     n_snippets: int,
     n_classes: int,
     *,
-    rows: Rows = "sum",
+    rows: Rows = "mean",
     flanks: Flanks = QUARTER,
     upper: float = np.inf,
     solution: Solution = "least_norm",
 ) -> Labels:
     """Labels of one video from its fused instances (in snippets), for all classes; never NaN, whatever the input.
 
-    - `rows`: `sum` is the paper's equation (labels of about q/length), `mean` is its text: mean label inside minus
-      mean label in the flanks is q.
+    - `rows`: `mean` is the paper's text: mean label inside minus mean label in the flanks is q. `sum` is its equation:
+      labels of about q/length, from which models learn little.
     - `upper`: largest label allowed (1 in the released code).
     - `solution`: of all ℓ₁-minimal solutions, `least_norm` takes the one of least ℓ₂ norm: unique, and the most even
       one, so equivalent snippets are equal. `vertex` takes the one that the simplex method ends at and averages
@@ -74,7 +74,7 @@ def make_targets(
 
     >>> labels = make_targets(Instances([[2.0, 6.0]], [0.8], [1], unit="snippets"), n_snippets=8, n_classes=2)
     >>> labels.values[:, 1].round(6).tolist(), labels.status
-    ([0.0, 0.0, 0.2, 0.2, 0.2, 0.2, 0.0, 0.0], {1: 'exact'})
+    ([0.0, 0.0, 0.8, 0.8, 0.8, 0.8, 0.0, 0.0], {1: 'exact'})
     """
     if n_snippets < 1 or n_classes < 1:
         raise InputError(f"a video needs snippets and classes, got {n_snippets} and {n_classes}")
@@ -110,7 +110,7 @@ def make_all_targets(
     n_classes: int,
     *,
     workers: int = 1,
-    rows: Rows = "sum",
+    rows: Rows = "mean",
     flanks: Flanks = QUARTER,
     upper: float = np.inf,
     solution: Solution = "least_norm",

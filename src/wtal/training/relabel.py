@@ -4,7 +4,7 @@ One pass over the training videos → TCAM → the same candidates-and-fusion ca
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
 from wtal.models.protocol import Model, Output
 from wtal.pseudo.delta import Stage, delta_targets
-from wtal.pseudo.flanks import Flanks
 from wtal.pseudo.linpro import Labels, make_all_targets
 from wtal.training.config import TargetSettings
 from wtal.training.videos import Videos, video_seeds
@@ -95,7 +94,7 @@ def targets_from(
     watch: Callable[[int], None] = lambda _: None,
 ) -> Generation:
     """Labels from the maps of each video, one per stream; the videos' tags are rows of `tags`."""
-    proposer = replace(settings.proposer, temperature=temperature)
+    proposer = settings.proposer.at_temperature(temperature)
     n_classes = tags.shape[1]
     wanted = n_classes + settings.background
     found: list[tuple[Instances, int]] = []
@@ -111,7 +110,7 @@ def targets_from(
         wanted,
         workers=workers,
         rows=settings.rows,
-        flanks=Flanks(settings.flank_scale, settings.flank_power),
+        flanks=settings.flanks,
         upper=settings.upper,
         solution=settings.solution,
     )
