@@ -25,15 +25,6 @@ from wtal.suppress import Decay, nms, soft_nms
 Classes = Int[np.ndarray, " k"] | list[int] | None
 
 
-def levels(lowest: float, highest: float, n: int = 20) -> tuple[float, ...]:
-    """`n` activation levels in even ratios.
-
-    >>> levels(0.01, 1.0, 3)
-    (0.01, 0.1, 1.0)
-    """
-    return tuple(float(f"{value:.4g}") for value in np.geomspace(lowest, highest, n))
-
-
 #: 0.001, 0.003, …, 0.039: the thresholds of RSKP and of the released code.
 RSKP_THRESHOLDS = tuple(np.round(np.arange(0.001, 0.04, 0.002), 3).tolist())
 
@@ -283,7 +274,11 @@ RELEASED = Proposer(
 RECOMMENDED = Proposer(
     Cut(
         class_threshold=0.05,
-        thresholds=levels(0.003, 0.3),
+        # 20 levels in even ratios
+        thresholds=(
+            *(0.003, 0.003823, 0.004871, 0.006208, 0.00791, 0.01008, 0.01284, 0.01637, 0.02086, 0.02658),
+            *(0.03386, 0.04315, 0.05498, 0.07005, 0.08927, 0.1137, 0.1449, 0.1847, 0.2354, 0.3),
+        ),
         min_length=1.0,
         dilation=(0.75, 0.75),
         flanks=Flanks(0.1),

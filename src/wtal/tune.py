@@ -19,7 +19,7 @@ from wtal.errors import InputError
 from wtal.evaluate import score
 from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
-from wtal.propose import Proposer, levels
+from wtal.propose import Proposer
 from wtal.timebase import TimeBase
 from wtal.typed import changed
 
@@ -84,6 +84,15 @@ class Choice:
     after: Mapping[str, float]
     held_out: Mapping[str, float] | None
     """Each video localized with settings that were chosen without it; all together scored once."""
+
+
+def levels(lowest: float, highest: float, n: int = 20) -> tuple[float, ...]:
+    """`n` activation levels in even ratios.
+
+    >>> levels(0.01, 1.0, 3)
+    (0.01, 0.1, 1.0)
+    """
+    return tuple(float(f"{value:.4g}") for value in np.geomspace(lowest, highest, n))
 
 
 #: The values that are tried for each setting, a dotted path into the proposer; dilation is the same on both sides.

@@ -1,7 +1,7 @@
 """Plain data, as YAML or JSON gives it, into frozen dataclasses and back; a wrong key or type is a helpful error.
 
-Where a field may hold one of several dataclasses, its value is a mapping with one key that names the class in lower case:
-`combine: {soft_nms: {sigma: 0.3}}` for a `SoftNms`.
+Where a field may hold one of several dataclasses, its value is a mapping with one key that names the class in lower
+case: `combine: {soft_nms: {sigma: 0.3}}` for a `SoftNms`.
 """
 
 import difflib
@@ -9,7 +9,6 @@ import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
-from functools import cache
 from inspect import Parameter, signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -115,8 +114,7 @@ def differences(old: Any, new: Any, where: str = "") -> list[str]:
     return [] if old == new else [f"{where} ({old}, now {new})"]
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 

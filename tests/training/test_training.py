@@ -22,7 +22,7 @@ from wtal.localize import Localizer
 from wtal.losses import signed_cross_entropy
 from wtal.models import build
 from wtal.models.protocol import Batch
-from wtal.propose import Proposer
+from wtal.propose import Cut, Proposer
 from wtal.pseudo.delta import Stage
 from wtal.training import Recipe, read_recipe, train
 from wtal.training.config import Optimizer, Sampling, TargetSettings
@@ -98,7 +98,7 @@ def labels_by(store: Store, **settings: object) -> tuple[list[set[int]], list[se
     torch.manual_seed(0)
     model = build("rskp", len(store.classes), store.dimensions)
     videos = Videos(store, "train", torch.device("cpu"))
-    proposer = Proposer(class_threshold=0.0)
+    proposer = Proposer(Cut(class_threshold=0.0))
     made = relabel(model, videos, TargetSettings(proposer=proposer, **settings), Stage(0), seed=0)  # type: ignore[arg-type]
     assert model.training
     found = [set(instances.class_ids.tolist()) for instances in made.instances]

@@ -44,7 +44,8 @@ def tune(
         held_out: The runs are folds (wtal train --fold 1/2, --fold 2/2): choose on the videos that each was not trained
             on, all together as if they were of one run.
         protocols: Evaluation protocols whose mean of average mAP is to grow.
-        grid: YAML file with the values to try, by setting (such as cut.thresholds); by default a grid for maps of RSKP's kind.
+        grid: YAML file with the values to try, by setting such as cut.thresholds; by default a grid for maps of
+            RSKP's kind.
         folds: In so many parts of the videos the choice is checked: each part is localized with settings chosen on
             the others. 0 leaves that out, and takes a sixth of the time.
         rounds: Turns through all settings at most.
@@ -151,9 +152,7 @@ def _read_grid(path: Path) -> dict[str, Any]:
     except (OSError, yaml.YAMLError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
     if not isinstance(given, dict) or not all(isinstance(values, list) and values for values in given.values()):
-        raise InputError(
-            f"{path} must hold a list of values for each setting, such as combine.temperature: [0.03, 0.1]"
-        )
+        raise InputError(f"{path} must hold a list of values by setting, such as combine.temperature: [0.03, 0.1]")
     return given
 
 

@@ -14,7 +14,7 @@ import yaml
 from wtal.errors import InputError
 from wtal.evaluate.protocols import protocol_named
 from wtal.files import written_whole
-from wtal.propose import Fusion, Proposer
+from wtal.propose import PAPER, Proposer
 from wtal.pseudo.delta import First, Schedule, Stage
 from wtal.pseudo.flanks import QUARTER, Flanks
 from wtal.pseudo.linpro import Rows, Solution
@@ -59,7 +59,7 @@ class TargetSettings:
     """Whether the model's background column takes part like a class."""
     dropout: bool = False
     """Whether dropout stays on while the labels are made."""
-    proposer: Proposer = Proposer(combine=Fusion(temperature=0.1))
+    proposer: Proposer = field(default_factory=lambda: PAPER.at_temperature(0.1))
     """How maps become the instances that labels are made from."""
     rows: Rows = "mean"
     """LinPro: whether a contrast is of means (the paper's text) or of sums (its equation)."""
@@ -75,7 +75,7 @@ class TargetSettings:
 class LocalizeSettings:
     """How the trained model's maps become instances in seconds, and by which protocols those are scored."""
 
-    proposer: Proposer = Proposer()
+    proposer: Proposer = PAPER
     offset_snippets: float | None = None
     """Where the first snippet starts on the video's clock, in snippets; null: as the store says."""
     segments: int | None = None
