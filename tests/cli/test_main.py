@@ -40,7 +40,7 @@ def maps(tmp_path):
 
 def test_localize_writes_predictions_in_seconds(maps, tmp_path, capsys):
     out = tmp_path / "found.json"
-    main(["localize", "--tcam", str(maps), "-o", str(out), "--fps", "25", "--stride-frames", "16"])
+    main(["localize", "--tcam", str(maps), "-o", str(out), "--preset", "paper", "--fps", "25", "--stride-frames", "16"])
     found = json.loads(out.read_text())["results"]["v1"]
     assert found
     assert {row["label"] for row in found} == {"Run"}
@@ -56,7 +56,7 @@ def test_options_and_presets_change_the_outcome(maps, tmp_path):
         "paper": ["--preset", "paper"],
         "released": ["--preset", "released"],
         "nms": ["--combine", "nms"],
-        "strict-nms": ["--combine=nms", "--combine.threshold", "0.0"],
+        "timid-nms": ["--combine=nms", "--combine.threshold", "0.95"],
         "soft": ["--combine", "soft_nms", "--combine.sigma", "0.3", "--combine.min-score", "0.0"],
     }.items():
         main(["localize", "--tcam", str(maps), "-o", str(tmp_path / f"{name}.csv"), *options])

@@ -226,7 +226,8 @@ def _chosen(arguments: Sequence[str], option: str, known: Mapping[str, T]) -> T 
     """What the option names, if it is given: the last one counts."""
     found = None
     for here, following in pairwise([*arguments, ""]):
-        name = following if here == option else here.removeprefix(f"{option}=") if f"{option}=" in here else None
+        given, joined, value = here.partition("=")
+        name = None if given != option else value if joined else following
         if name is not None and name not in known:
             raise InputError(f"{option} is {' or '.join(known)}, got {name!r}")
         found = found if name is None else known[name]

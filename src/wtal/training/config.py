@@ -50,7 +50,8 @@ class TargetSettings:
     """How pseudo labels are made, and when; without stages there are none."""
 
     stages: tuple[Stage, ...] = ()
-    """What supervises when (see wtal.pseudo.delta); a stage's temperature takes the place of the fusion's."""
+    """What supervises when (see wtal.pseudo.delta); a stage's temperature takes the place of the
+    fusion's; NMS has none."""
     first: First = "raw"
     """What a change (source delta) means for the first generation: the labels themselves, or nothing."""
     classes: Literal["tags", "scores"] = "tags"
