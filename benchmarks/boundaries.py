@@ -26,7 +26,7 @@ from wtal.formats import read_annotations
 from wtal.formats.maps import read_maps
 from wtal.localize import Localizer, localize_maps
 from wtal.maps import Maps
-from wtal.propose import RELEASED, Proposer
+from wtal.propose import RELEASED, Nms, Proposer
 from wtal.timebase import TimeBase
 from wtal.training import read_recipe, train
 
@@ -109,6 +109,6 @@ def run(console: Console) -> None:
 def _ways(fusion: Proposer) -> dict[str, Proposer]:
     return {
         "fusion": fusion,
-        "NMS, same groups": replace(fusion, combine="nms"),
-        "NMS, RSKP's": replace(fusion, combine="nms", overlap="own_length", overlap_threshold=0.5),
+        "NMS, same groups": fusion.by(Nms),
+        "NMS, RSKP's": fusion.by(Nms, overlap="own_length", threshold=0.5),
     }

@@ -81,7 +81,7 @@ def run(console: Console) -> None:
     for heading in ("", "candidates", "milliseconds", "against one"):
         growth.add_column(heading, justify="right" if heading else "left")
     base = seconds(lambda: RELEASED(video.tcam, video.video_scores), repeats=20)
-    finer = replace(RELEASED, thresholds=more)
+    finer = replace(RELEASED, cut=replace(RELEASED.cut, thresholds=more))
     for name, proposer, each in (
         (f"one video, {len(video.tcam)} snippets", RELEASED, video),
         ("length × 10", RELEASED, longer),

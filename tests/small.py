@@ -21,6 +21,7 @@ targets:
   stages:
   - {from_epoch: 2, source: raw, delay: 1}
   - {from_epoch: 4}
+  rows: sum
 test: {protocols: [thumos14]}
 """
 

@@ -266,7 +266,7 @@ def test_train_and_localize_from_video_files(videos, tmp_path, capsys):
     (tmp_path / "tags.csv").write_text("video,label,split\nb,Rise,train\nc,Fall,train\na,Rise,test\n")
     (tmp_path / "tiny.yaml").write_text(
         "model: rskp\nepochs: 2\nlearning_rate: [[2, 1e-3]]\nmodel_options: {hidden: 8}\n"
-        "test: {proposer: {class_threshold: 0.0, thresholds: [0.0001, 0.01]}}\n"
+        "test: {proposer: {cut: {class_threshold: 0.0, thresholds: [0.0001, 0.01]}}}\n"
     )
     run = tmp_path / "run"
     command = ["train", str(tmp_path / "tiny.yaml"), "--videos", str(videos), "--tags", str(tmp_path / "tags.csv")]

@@ -152,7 +152,7 @@ class Localizer:
         settings = proposer or self.card.proposer
         if self.teacher is None or self.card.pool is None:
             return settings.of_maps(self.maps(name, features), classes=classes).instances
-        own = settings.combined(self.candidates(name, features)).instances
+        own = settings.combine(self.candidates(name, features)).instances
         if classes is not None:
             own = own[np.isin(own.class_ids, classes)]
         return self.card.pool(self.teacher.found(name, features, classes=classes), own)

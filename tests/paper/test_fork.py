@@ -49,7 +49,7 @@ def test_the_first_epochs_of_a_recipe(whole: Recipe) -> None:
 
 
 def test_what_is_learned_does_not_depend_on_the_test_or_on_what_is_never_used(whole: Recipe) -> None:
-    proposer = replace(whole.test.proposer, temperature=0.5)
+    proposer = whole.test.proposer.at_temperature(0.5)
     assert training_of(replace(whole, test=replace(whole.test, proposer=proposer))) == training_of(whole)
     first = beginning(whole, 2)
     assert training_of(replace(first, learning_rate=((2, 1e-2), (9, 1.0)))) == training_of(first)

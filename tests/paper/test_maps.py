@@ -23,7 +23,7 @@ test: {protocols: [thumos14], proposer: {pool_threshold: 0.9}}
     "attention": """
 model: wum
 model_options: {hidden: 16, class_reduction: sum}
-test: {protocols: [thumos14], segments: 20, proposer: {attention_thresholds: [0.3, 0.5], upsample: 4}}
+test: {protocols: [thumos14], segments: 20, proposer: {cut: {attention_thresholds: [0.3, 0.5], upsample: 4}}}
 """,
 }
 

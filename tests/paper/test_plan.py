@@ -11,6 +11,7 @@ from wtal.errors import InputError
 from wtal.paper import variants
 from wtal.paper.plan import Variant, make_plan
 from wtal.paper.sweep import carry_out
+from wtal.propose import Nms
 from wtal.training import Execution, read_recipe, train
 from wtal.training.config import Recipe
 from wtal.training.run import Run
@@ -43,7 +44,7 @@ def test_what_runs_share_is_trained_once(whole: Recipe, store: Store, tmp_path: 
 
 def test_finished_runs_are_found_by_what_they_learned(whole: Recipe, store: Store, tmp_path: Path) -> None:
     elsewhere = train(whole, store, tmp_path / "elsewhere", execution=Execution(threads=1))
-    other_test = replace(whole, test=replace(whole.test, proposer=replace(whole.test.proposer, temperature=0.7)))
+    other_test = replace(whole, test=replace(whole.test, proposer=whole.test.proposer.at_temperature(0.7)))
     plan = make_plan([variants.full("tiny", other_test)], (0,), store, tmp_path / "runs", reuse=[elsewhere.path])
     (job,) = plan.jobs
     assert (job.path, job.state, job.epochs_to_train, job.base) == (elsewhere.path, "finished", 0, None)
@@ -139,7 +140,7 @@ def test_seeds_must_make_sense(whole: Recipe, store: Store, tmp_path: Path, seed
 
 def test_variants_change_what_their_names_say(whole: Recipe) -> None:
     boxes = variants.raw_labels("tiny", whole, "nms").recipe.targets
-    assert boxes.proposer == replace(whole.targets.proposer, combine="nms")
+    assert boxes.proposer == replace(whole.targets.proposer, combine=Nms(threshold=0.25))
     assert {stage.source for stage in boxes.stages} == {"raw"}
     assert [stage.from_epoch for stage in boxes.stages] == [2, 4]
     warm = variants.label_temperature("tiny", whole, 0.5)

@@ -68,7 +68,7 @@ def test_the_pair_finds_what_either_finds_and_needs_nothing_else(run: Path, stor
     assert pair.teacher is not None
     for name in store.names("test"):
         features = store.features(name)
-        own = pair.card.proposer.combined(pair.candidates(name, features)).instances
+        own = pair.card.proposer.combine(pair.candidates(name, features)).instances
         from_teacher = pair.teacher.found(name, features)
         both = pair.found(name, features)
         known = {tuple(segment) for part in (own, from_teacher) for segment in part.segments.round(6).tolist()}

@@ -1,7 +1,6 @@
 """On generated data a trained RSKP finds more with fusion than with NMS, for the reason that the generator states."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from wtal.data.synthetic_annotations import random_annotations
 from wtal.evaluate import score
 from wtal.localize import Localizer, localize_maps
 from wtal.maps import Maps
-from wtal.propose import RELEASED, Proposer
+from wtal.propose import RELEASED, Nms, Proposer
 from wtal.timebase import TimeBase
 from wtal.training import Execution, Recipe, read_recipe, train
 
@@ -48,8 +47,8 @@ def average(trained: list[tuple[Maps, Store]], proposer: Proposer) -> float:
 @pytest.mark.parametrize("name", ["demo", "released"])
 def test_fusion_finds_more_than_nms(trained: list[tuple[Maps, Store]], name: str) -> None:
     fusion = RELEASED if name == "released" else read_recipe("demo").test.proposer
-    same_groups = replace(fusion, combine="nms")
-    of_rskp = replace(fusion, combine="nms", overlap="own_length", overlap_threshold=0.5)
+    same_groups = fusion.by(Nms)
+    of_rskp = fusion.by(Nms, overlap="own_length", threshold=0.5)
     fused, kept, kept_by_rskp = (average(trained, way) for way in (fusion, same_groups, of_rskp))
     assert fused > max(kept, kept_by_rskp) + 1.0, (fused, kept, kept_by_rskp)
 

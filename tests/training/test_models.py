@@ -35,7 +35,7 @@ RECIPES = {
         sampling: {segments: 60}
         reduction: mean
         learning_rate: [[14, 5e-3]]
-        test: {segments: 60, proposer: {attention_thresholds: [0.3, 0.5], upsample: 4}}
+        test: {segments: 60, proposer: {cut: {attention_thresholds: [0.3, 0.5], upsample: 4}}}
     """,
     "stpn": """
         model: stpn
@@ -57,10 +57,10 @@ def recipe(name: str, *, epochs: int = 14, labels: tuple[int, ...] = (), rate: f
     given = yaml.safe_load(RECIPES[name])
     common = {"relative": True, "thresholds": LEVELS, "class_threshold": 0.2, "keep_best_class": True}
     own = given.setdefault("test", {}).get("proposer", {})
-    given["test"] |= {"proposer": common | own, "protocols": ["thumos14"]}
+    cut = common | own.get("cut", {})
+    given["test"] |= {"proposer": own | {"cut": cut}, "protocols": ["thumos14"]}
     if labels:
-        proposer = common | {key: value for key, value in own.items() if key != "pool_threshold"}
-        given["targets"] = {"stages": [{"from_epoch": e} for e in labels], "rows": "mean", "proposer": proposer}
+        given["targets"] = {"stages": [{"from_epoch": e} for e in labels], "proposer": {"cut": cut}}
     if rate is not None:
         given["learning_rate"] = [[epochs, rate]]
     return parse(Recipe, {"epochs": epochs, "batch_videos": 6, **given})

@@ -10,6 +10,7 @@ import torch
 from wtal.data.store import Store
 from wtal.localize import Card, Localizer
 from wtal.models import build
+from wtal.propose import Cut, Proposer
 from wtal.timebase import TimeBase
 from wtal.training.config import Recipe, read_recipe, shipped_recipes
 from wtal.training.relabel import target_maps
@@ -76,7 +77,7 @@ def test_a_model_keeps_the_clock_that_it_was_trained_with(store: Store) -> None:
     torch.manual_seed(0)
     clock = TimeBase(stride_frames=8.0)
     card = Card("rskp", store.classes, store.dimensions, timebase=clock)
-    card = replace(card, proposer=replace(card.proposer, class_threshold=0.0, thresholds=(0.0,)))
+    card = replace(card, proposer=Proposer(Cut(class_threshold=0.0, thresholds=(0.0,))))
     localizer = Localizer(build("rskp", len(store.classes), store.dimensions).eval(), card)
     features = store.features(store.names("test")[0])
     found = localizer(features)

@@ -23,7 +23,7 @@ from wtal.losses import signed_cross_entropy
 from wtal.maps import ActivationMap
 from wtal.models import build
 from wtal.models.protocol import Batch
-from wtal.propose import Proposer
+from wtal.propose import Cut, Proposer
 from wtal.pseudo.delta import Stage
 from wtal.training import Execution, Recipe, read_recipe, train
 from wtal.training.config import Optimizer, SegmentSampling, TargetSettings
@@ -99,7 +99,7 @@ def labels_by(store: Store, **settings: object) -> tuple[list[set[int]], list[se
     torch.manual_seed(0)
     model = build("rskp", len(store.classes), store.dimensions)
     videos = Videos(store, "train", torch.device("cpu"))
-    proposer = Proposer(class_threshold=0.0)
+    proposer = Proposer(Cut(class_threshold=0.0))
     targets = TargetSettings(proposer=proposer, **settings)  # type: ignore[arg-type]
     made = relabel(model, videos, Recipe("rskp", 1, ((1, 1e-3),), targets=targets), Stage(0))
     assert model.training

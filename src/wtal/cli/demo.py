@@ -60,6 +60,7 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
     from wtal.errors import MissingExtraError
     from wtal.formats import write_predictions
     from wtal.localize import Localizer
+    from wtal.propose import Nms
     from wtal.training import read_recipe
 
     for package, extra in (("matplotlib", "report"), ("torch", "train"), ("safetensors", "train")):
@@ -78,7 +79,7 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
     localizers = {name: Localizer.load(path, device="cpu") for name, path in trained.items()}
     fusion = recipe.test.proposer
     # RSKP's own way: candidates that share half of their length with a better one are dropped
-    nms = replace(fusion, combine="nms", overlap="own_length", overlap_threshold=0.5)
+    nms = replace(fusion, combine=Nms(0.5, "own_length"))
     found = {
         f"{model}-{way}": localizers[model].store(store, "test", proposer=proposer)
         for model in trained

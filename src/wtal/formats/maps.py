@@ -17,6 +17,7 @@ import numpy as np
 from wtal.errors import InputError
 from wtal.files import written_whole
 from wtal.maps import ActivationMap, Maps
+from wtal.pseudo.candidates import class_columns
 
 ARRAYS = ("names", "lengths", "tcam", "video_scores", "classes")
 OPTIONAL = ("attention", "weights")
@@ -39,17 +40,18 @@ def read_maps(path: Path | str) -> MapFile:
     _refuse_wrong_shapes(path, arrays, names, classes)
     lengths, k = arrays["lengths"], len(classes)
     ends = np.cumsum(lengths)
+    curves, scores = (class_columns(arrays[what], k, f"{path}: {what!r}") for what in ("tcam", "video_scores"))
     attention, weights = arrays.get("attention"), arrays.get("weights", np.ones(len(names)))
     videos: dict[str, list[ActivationMap]] = {}
     for row, (name, start, end) in enumerate(zip(names, ends - lengths, ends, strict=True)):
-        parts = {"tcam": arrays["tcam"][start:end], "video_scores": arrays["video_scores"][row]}
+        parts = {"tcam": curves[start:end], "video_scores": scores[row]}
         if attention is not None:
             parts["attention"] = attention[start:end]
         for what, values in parts.items():
             if not np.isfinite(values).all():
                 raise InputError(f"{path}: '{what}' of video {name} has NaN or infinite values")
-        tcam, scores = (parts[what][..., :k].astype(np.float64) for what in ("tcam", "video_scores"))
-        found = ActivationMap(name, tcam, scores, parts.get("attention"), float(weights[row]))
+        tcam, score = (parts[what].astype(np.float64) for what in ("tcam", "video_scores"))
+        found = ActivationMap(name, tcam, score, parts.get("attention"), float(weights[row]))
         videos.setdefault(name, []).append(found)
     return MapFile(classes, {name: tuple(streams) for name, streams in videos.items()})
 
@@ -81,14 +83,12 @@ def _refuse_wrong_shapes(path: Path, arrays: dict[str, Any], names: list[str], c
             raise InputError(f"{path}: {what} {sorted(twice)[0]!r} is listed more than once")
     if lengths.shape != (n,) or not np.issubdtype(lengths.dtype, np.integer) or (lengths < 0).any():
         raise InputError(f"{path}: 'lengths' must be {n} numbers of snippets, one per name, got shape {lengths.shape}")
-    if tcam.ndim != 2 or tcam.shape[1] not in (k, k + 1):
-        raise InputError(
-            f"{path}: 'tcam' must be (snippets, {k}), or (snippets, {k + 1}) with background last, got {tcam.shape}"
-        )
+    if tcam.ndim != 2:
+        raise InputError(f"{path}: 'tcam' must be (snippets, classes), got shape {tcam.shape}")
     if lengths.sum() != len(tcam):
         raise InputError(f"{path}: 'lengths' sum to {lengths.sum()} snippets, but 'tcam' has {len(tcam)} rows")
-    if scores.ndim != 2 or len(scores) != n or scores.shape[1] not in (k, k + 1):
-        raise InputError(f"{path}: 'video_scores' must be ({n}, {k}) or ({n}, {k + 1}), got {scores.shape}")
+    if scores.ndim != 2 or len(scores) != n:
+        raise InputError(f"{path}: 'video_scores' must be ({n}, {k}), one row per name, got {scores.shape}")
     for what, shape in (("attention", (len(tcam),)), ("weights", (n,))):
         if what in arrays and arrays[what].shape != shape:
             raise InputError(f"{path}: '{what}' must have shape {shape}, got {arrays[what].shape}")

@@ -50,7 +50,7 @@ def lines(setting: Setting) -> dict[str, Variant]:
     """The recipe as it is, without labels, with the other source of labels (Δ or not), and with each change."""
     stem, recipe = setting.stem, setting.recipe
     if variants.uses_delta(recipe):
-        other = "labels as they are, no Δ", variants.raw_labels(stem, recipe, recipe.targets.proposer.combine)
+        other = "labels as they are, no Δ", variants.raw_labels(stem, recipe, variants.way_of(recipe.targets.proposer))
     else:
         other = "Δ labels", variants.delta_targets(stem, recipe)
     return {

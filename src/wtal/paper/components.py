@@ -8,6 +8,7 @@ from wtal.paper.experiment import Entry, Experiment, Setting, beside_paper
 from wtal.paper.plan import Variant
 from wtal.paper.published import published
 from wtal.paper.trained import TrainedRuns
+from wtal.propose import Nms
 
 
 def wanted(setting: Setting) -> list[Variant]:
@@ -17,7 +18,7 @@ def wanted(setting: Setting) -> list[Variant]:
         variants.base(stem, recipe),
         variants.no_labels(stem, recipe),
         variants.raw_labels(stem, recipe, "nms"),
-        variants.raw_labels(stem, recipe, recipe.targets.proposer.combine),
+        variants.raw_labels(stem, recipe, variants.way_of(recipe.targets.proposer)),
         variants.delta_targets(stem, recipe),
         variants.full(stem, recipe),
     ]
@@ -37,7 +38,7 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
     if full.recipe not in (labels.recipe, delta.recipe):
         lines.append(("the recipe as it is", None, full))
     paper = published("components")["rows"]
-    with_nms = variants.with_nms(fused)
+    with_nms = fused.by(Nms)
     entries = [Entry(title, paper.get(key), variant.name, with_nms) for title, key, variant in lines]
     entries += [
         Entry(title, paper["full-fused"] if key == "full" else None, variant.name, fused)
@@ -48,7 +49,7 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
     table = replace(
         beside_paper("components", entries, setting, trained, title="Components", note=note),
         strong=frozenset({len(lines) + own}),
-        sections={0: "NMS at test", len(lines): f"{fused.combine} fusion at test"},
+        sections={0: "NMS at test", len(lines): f"{variants.way_of(fused)} fusion at test"},
     )
     return Section("components", "Components", (table,))
 

@@ -11,8 +11,8 @@ from wtal.figures.table import Cell, Column, Table
 from wtal.paper.plan import Variant
 from wtal.paper.published import cells, published
 from wtal.paper.trained import TrainedRuns
-from wtal.paper.variants import full, with_nms
-from wtal.propose import Proposer
+from wtal.paper.variants import full, way_of
+from wtal.propose import Nms, Proposer
 from wtal.training.config import Recipe, shipped_recipes
 
 
@@ -108,12 +108,12 @@ def nms_and_own(
 
     Each row has a title, a variant and settings of the test.
     """
-    pairs = [(line, variant, (with_nms(proposer), proposer)) for line, variant, proposer in rows]
+    pairs = [(line, variant, (proposer.by(Nms), proposer)) for line, variant, proposer in rows]
     content: list[tuple[Cell, ...]] = [
         (line, *(trained.average(variant, way, protocol) for protocol in setting.protocols for way in ways))
         for line, variant, ways in pairs
     ]
-    names = ("NMS", setting.recipe.test.proposer.combine)
+    names = ("NMS", way_of(setting.recipe.test.proposer))
     heads = (Column(first), *(Column(way, protocol) for protocol in setting.protocols for way in names))
     note = f"Recipe {setting.stem}, {trained.conditions}."
     return Table(name, f"{title}, average mAP in %", heads, tuple(content), note)

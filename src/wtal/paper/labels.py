@@ -15,7 +15,7 @@ from wtal.paper import variants
 from wtal.paper.experiment import Experiment, Setting
 from wtal.paper.plan import PlannedRun, Variant
 from wtal.paper.trained import TrainedRuns
-from wtal.propose import Combine
+from wtal.propose import Nms, Proposer
 from wtal.pseudo.linpro import Rows
 from wtal.report.measures import GenerationQuality, TargetJudge, label_qualities
 from wtal.report.targets import quality_over_epochs
@@ -28,7 +28,7 @@ def wanted(setting: Setting) -> list[Variant]:
     return [
         variants.base(stem, recipe),
         variants.raw_labels(stem, recipe, "nms"),
-        variants.raw_labels(stem, recipe, recipe.targets.proposer.combine),
+        variants.raw_labels(stem, recipe, variants.way_of(recipe.targets.proposer)),
         variants.delta_targets(stem, recipe),
     ]
 
@@ -36,7 +36,7 @@ def wanted(setting: Setting) -> list[Variant]:
 def section(setting: Setting, trained: TrainedRuns) -> Section:
     """Labels of one model in several ways, and labels in training generation by generation."""
     base, *others = (variant.name for variant in wanted(setting))
-    names = ("NMS, raw", f"{setting.recipe.targets.proposer.combine}, raw", "Δ labels")
+    names = ("NMS, raw", f"{variants.way_of(setting.recipe.targets.proposer)}, raw", "Δ labels")
     generations = {
         name: [
             label_qualities(trained.job(variant, seed).run, trained.store, trained.truth, setting.protocols[0])
@@ -59,15 +59,14 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
 
 def _one_model(setting: Setting, trained: TrainedRuns, base: str) -> Table:
     labels = setting.recipe.targets
-    ways: dict[str, tuple[Combine, Rows]] = {
-        f"{'NMS' if combine == 'nms' else combine}, rows {rows}": (combine, rows)
-        for combine in ("nms", labels.proposer.combine)
+    ways: list[tuple[str, Proposer, Rows]] = [
+        (f"{name}, rows {rows}", made_by, rows)
+        for name, made_by in (("NMS", labels.proposer.by(Nms)), (variants.way_of(labels.proposer), labels.proposer))
         for rows in ("sum", "mean")
-    }
+    ]
     jobs = [trained.job(base, seed) for seed in trained.seeds]
     rows = [("the activation map itself", *_measures([_quality(trained, job) for job in jobs]))]
-    for name, (combine, kind) in ways.items():
-        proposer = replace(labels.proposer, combine=combine)
+    for name, proposer, kind in ways:
         # background is a class of its own, which changes no other's labels
         settings = replace(labels, proposer=proposer, rows=kind, background=False)
         rows.append((name, *_measures([_quality(trained, job, settings) for job in jobs])))

@@ -15,6 +15,7 @@ from wtal.paper import variants
 from wtal.paper.experiment import Experiment, Setting, as_it_is
 from wtal.paper.plan import PlannedRun, Variant
 from wtal.paper.trained import TrainedRuns
+from wtal.propose import Nms
 from wtal.pseudo.delta import delta_targets
 from wtal.report.measures import clocks
 
@@ -101,7 +102,7 @@ def _plot(
     colours = {"truth": GREEN}
     if truth is not None:
         rows["truth"] = truth
-    for title, proposer in (("NMS", variants.with_nms(test)), (test.combine, test)):
+    for title, proposer in (("NMS", test.by(Nms)), (variants.way_of(test), test)):
         seconds = localize_map(streams, proposer, clock, store.duration_s(name))
         rows[title] = seconds.of_class(label)
     before = None

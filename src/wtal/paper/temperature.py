@@ -1,7 +1,6 @@
 """The temperature figure: how sharp the fusion's weights are, in training and at test."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from wtal.figures.page import Plot, Section, Side
 from wtal.figures.plots import Line, line_plot
@@ -11,6 +10,7 @@ from wtal.paper.experiment import Experiment, Setting
 from wtal.paper.plan import Variant
 from wtal.paper.published import cells, published
 from wtal.paper.trained import TrainedRuns
+from wtal.propose import Fusion, Nms
 
 TRAINING = (0.02, 0.05, 0.1, 0.2, 0.5)
 TEST = (0.003, 0.01, 0.03, 0.1, 0.3)
@@ -29,16 +29,16 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
     """Two figures and their table: training with NMS at test, and test with the recipe's own training."""
     full, *others = (variant.name for variant in wanted(setting))
     test, protocols = setting.recipe.test.proposer, setting.protocols
-    with_nms = variants.with_nms(test)
     training: Averages = {
-        t: [trained.average(name, with_nms, protocol) for protocol in protocols]
+        t: [trained.average(name, test.by(Nms), protocol) for protocol in protocols]
         for t, name in zip(TRAINING, others, strict=True)
     }
     testing: Averages = {
-        t: [trained.average(full, replace(test, temperature=t), protocol) for protocol in protocols] for t in TEST
+        t: [trained.average(full, test.by(Fusion, temperature=t), protocol) for protocol in protocols] for t in TEST
     }
     paper = published("temperature")
     own = sorted({stage.temperature for stage in setting.recipe.targets.stages if stage.relabel})
+    own_at_test = f"{test.combine.temperature:g}" if isinstance(test.combine, Fusion) else "none, by suppression"
     said = trained.conditions
     plots = (
         _plot(
@@ -48,7 +48,7 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
         ),
         _plot(
             "test", testing, paper["testing"], protocols,
-            f"Temperature of the fusion at test; {said}. The recipe's own: {test.temperature:g}.",
+            f"Temperature of the fusion at test; {said}. The recipe's own: {own_at_test}.",
         ),
     )  # fmt: skip
     rows: list[tuple[Cell, ...]] = [(f"{t:g}", "training", None, *ours) for t, ours in training.items()]

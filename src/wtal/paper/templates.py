@@ -8,13 +8,14 @@ from wtal.paper.experiment import Entry, Experiment, Setting, beside_paper
 from wtal.paper.plan import Variant
 from wtal.paper.published import published
 from wtal.paper.trained import TrainedRuns
+from wtal.propose import Nms
 
 NAMES = {"nms": "NMS", "student_t": "Student-t"}
 
 
 def wanted(setting: Setting) -> list[Variant]:
     """The base model for the test, and labels of each template for training; Δ is off, as in the paper."""
-    labelled = [variants.raw_labels(setting.stem, setting.recipe, each) for each in variants.TEMPLATES]
+    labelled = [variants.raw_labels(setting.stem, setting.recipe, each) for each in variants.WAYS]
     return [variants.base(setting.stem, setting.recipe), *labelled]
 
 
@@ -33,9 +34,9 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
                 NAMES.get(template, template),
                 published("templates")[when].get(template),
                 labels if when == "training" else base,
-                variants.with_nms(test) if when == "training" else variants.combined(test, template),
+                test.by(Nms) if when == "training" else variants.with_way(test, template),
             )
-            for template, labels in zip(variants.TEMPLATES, labelled, strict=True)
+            for template, labels in zip(variants.WAYS, labelled, strict=True)
         ]
         note = f"{how} Recipe {setting.stem}"
         table = beside_paper("templates", entries, setting, trained, title=title, first="template", note=note)

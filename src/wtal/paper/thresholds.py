@@ -22,9 +22,12 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
     """NMS and fusion with fewer and fewer levels: what fusion gains, it gains from many candidates."""
     test = setting.recipe.test.proposer
     (variant,) = as_it_is(setting)
-    levels = test.thresholds
+    levels = test.cut.thresholds
     counts = [*(n for n in (1, 2, 5, 10) if n < len(levels)), len(levels)]
-    rows = [(str(n), variant.name, replace(test, thresholds=chosen_levels(levels, n))) for n in counts]
+    rows = [
+        (str(n), variant.name, replace(test, cut=replace(test.cut, thresholds=chosen_levels(levels, n))))
+        for n in counts
+    ]
     table = nms_and_own("thresholds", "levels", rows, setting, trained, "Activation levels at test")
     table = replace(table, caption=f"{table.caption} Levels from {min(levels):g} to {max(levels):g}.")
     return Section("thresholds", "Thresholds", (table,))

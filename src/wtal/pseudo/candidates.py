@@ -116,7 +116,10 @@ def find_candidates(
     if video_score_weight and video_scores is None:
         raise InputError("video_score_weight is not 0, so video_scores are needed: one per class")
     if video_scores is not None and video_scores.shape != (c,):
-        raise InputError(f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}")
+        raise InputError(
+            f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}; "
+            "if its last column is background, give n_classes"
+        )
 
     parts = []
     for label in chosen:
@@ -141,6 +144,20 @@ def find_candidates(
         class_ids = np.full(len(found), label)
         parts.append(Candidates(Instances.unchecked(found[:, :2], found[:, 2], class_ids, "snippets"), found[:, 3]))
     return Candidates.concat(parts)
+
+
+def class_columns(values: Curves, n_classes: int, what: str) -> Curves:
+    """The columns of the classes (the last axis): all, or all but the last where there is one more, for background.
+
+    >>> class_columns(np.zeros((5, 21)), 20, "the TCAM").shape
+    (5, 20)
+    """
+    if not values.ndim or values.shape[-1] not in (n_classes, n_classes + 1):
+        raise InputError(
+            f"{what} must have {n_classes} columns, one per class, or {n_classes + 1} with background last; "
+            f"got shape {values.shape}. Leave out other columns, or name their classes too"
+        )
+    return values[..., :n_classes]
 
 
 def _upsampled(curve: Float[np.ndarray, " t"], factor: int) -> Float[np.ndarray, " cells"]:

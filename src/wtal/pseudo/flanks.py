@@ -1,12 +1,13 @@
 """The flanks of a segment: how far to look on either side for the outer part of the Inner-Outer Contrast."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 
-class Flanks(NamedTuple):
+@dataclass(frozen=True)
+class Flanks:
     """Flank width as a function of the segment's length, both in snippets: `scale * length ** power`.
 
     Attributes:
@@ -18,7 +19,9 @@ class Flanks(NamedTuple):
     """
 
     scale: float
+    """Width per length, in snippets."""
     power: float = 1.0
+    """Below 1, flanks of long segments are relatively narrower."""
 
     def width(self, lengths: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
         """Width of one flank for segments of these lengths."""

@@ -16,9 +16,8 @@ from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.overlap import Overlap, shared_and_whole
 from wtal.pseudo.candidates import Candidates
-from wtal.pseudo.templates import TEMPLATES, sums_by_group
+from wtal.pseudo.templates import TEMPLATES, Template, sums_by_group
 
-Template = Literal["gaussian", "exponential", "student_t", "uniform"]
 Logit = Literal["score", "inner"]
 
 

@@ -55,7 +55,7 @@ def make_targets(
     n_snippets: int,
     n_classes: int,
     *,
-    rows: Rows = "sum",
+    rows: Rows = "mean",
     flanks: Flanks = QUARTER,
     upper: float = np.inf,
     solution: Solution = "least_norm",
@@ -69,8 +69,8 @@ def make_targets(
         instances: The video's instances in snippets; their scores are the contrasts q that targets shall have.
         n_snippets: Length of the video.
         n_classes: Number of classes.
-        rows: `sum` is the paper's equation (targets of about q/length), `mean` is its text: mean target inside minus
-            mean target in the flanks is q.
+        rows: `mean` is the paper's text: mean target inside minus mean target in the flanks is q. `sum` is its
+            equation: targets of about q/length, from which models learn little.
         flanks: How wide the flanks are for an instance of a given length.
         upper: Largest target allowed (1 in the released code).
         solution: Of all ℓ₁-minimal solutions, `least_norm` takes the one of least ℓ₂ norm: unique, and the most even
@@ -82,7 +82,7 @@ def make_targets(
 
     >>> labels = make_targets(Instances([[2.0, 6.0]], [0.8], [1], unit="snippets"), n_snippets=8, n_classes=2)
     >>> labels.values[:, 1].round(6).tolist(), labels.status
-    ([0.0, 0.0, 0.2, 0.2, 0.2, 0.2, 0.0, 0.0], {1: 'exact'})
+    ([0.0, 0.0, 0.8, 0.8, 0.8, 0.8, 0.0, 0.0], {1: 'exact'})
     """
     if n_snippets < 1 or n_classes < 1:
         raise InputError(f"a video needs snippets and classes, got {n_snippets} and {n_classes}")
@@ -118,7 +118,7 @@ def make_all_targets(
     n_classes: int,
     *,
     workers: int = 1,
-    rows: Rows = "sum",
+    rows: Rows = "mean",
     flanks: Flanks = QUARTER,
     upper: float = np.inf,
     solution: Solution = "least_norm",

@@ -16,8 +16,9 @@ from wtal.errors import InputError
 from wtal.evaluate.protocols import protocol_named
 from wtal.files import written_whole
 from wtal.pool import Pooling
-from wtal.propose import Proposer
+from wtal.propose import PAPER, Proposer
 from wtal.pseudo.delta import First, Schedule, Stage
+from wtal.pseudo.flanks import QUARTER, Flanks
 from wtal.pseudo.linpro import Rows, Solution
 from wtal.typed import parse, plain
 
@@ -53,25 +54,26 @@ class TargetSettings:
     """How pseudo labels are made, and when; without stages there are none."""
 
     stages: tuple[Stage, ...] = ()
-    """What supervises when (see wtal.pseudo.delta); a stage's temperature takes the place of the proposer's."""
+    """What supervises when (see wtal.pseudo.delta); a stage's temperature takes the place of the
+    fusion's; NMS has none."""
     first: First = "raw"
     """What a change (source delta) means for the first generation: the labels themselves, or nothing."""
     classes: Literal["tags", "scores"] = "tags"
-    """Look for the video's tags, or for the classes whose video score reaches the proposer's class_threshold."""
+    """Look for the video's tags, or for the classes whose video score reaches the cut's class_threshold."""
     background: bool = False
     """Whether the model's background column takes part like a class."""
     dropout: bool = False
     """Whether dropout stays on while the labels are made."""
-    proposer: Proposer = field(default_factory=lambda: Proposer(temperature=0.1))
-    rows: Rows = "sum"
-    """LinPro: whether a contrast is of sums (the paper's equation) or of means (its text)."""
+    proposer: Proposer = field(default_factory=lambda: PAPER.at_temperature(0.1))
+    """How maps become the instances that labels are made from."""
+    rows: Rows = "mean"
+    """LinPro: whether a contrast is of means (the paper's text) or of sums (its equation)."""
     upper: float = np.inf
     """LinPro: the largest label."""
     solution: Solution = "least_norm"
     """LinPro: which of all minimal solutions."""
-    flank_scale: float = 0.25
-    """LinPro: flanks of scale * length ** power snippets."""
-    flank_power: float = 1.0
+    flanks: Flanks = QUARTER
+    """LinPro: how far on either side of an instance its contrast looks."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class BoxSettings:
 class LocalizeSettings:
     """How the trained model's maps become instances in seconds, and by which protocols those are scored."""
 
-    proposer: Proposer = field(default_factory=Proposer)
+    proposer: Proposer = PAPER
     offset_snippets: float | None = None
     """Where the first snippet starts on the video's clock, in snippets; null: as the store says."""
     segments: int | None = None

@@ -4,7 +4,7 @@ One pass over the training videos → TCAM → the same candidates-and-fusion ca
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from wtal.instances import Instances
 from wtal.maps import ActivationMap
 from wtal.models.protocol import Model
 from wtal.pseudo.delta import Stage, delta_targets
-from wtal.pseudo.flanks import Flanks
 from wtal.pseudo.linpro import Labels, make_all_targets
 from wtal.training.config import Recipe, TargetSettings
 from wtal.training.videos import Videos, video_seeds
@@ -113,7 +112,7 @@ def targets_from(
     watch: Callable[[int], None] = lambda _: None,
 ) -> Generation:
     """Labels from the maps of each video, one per stream; the videos' tags are rows of `tags`."""
-    proposer = replace(settings.proposer, temperature=temperature)
+    proposer = settings.proposer.at_temperature(temperature)
     n_classes = tags.shape[1]
     wanted = n_classes + settings.background
     found: list[tuple[Instances, int]] = []
@@ -129,7 +128,7 @@ def targets_from(
         wanted,
         workers=workers,
         rows=settings.rows,
-        flanks=Flanks(settings.flank_scale, settings.flank_power),
+        flanks=settings.flanks,
         upper=settings.upper,
         solution=settings.solution,
     )
