@@ -10,7 +10,7 @@ main(["data", "synthesize", "-o", "demo-store", "--overwrite", *size])
 store = Store.open("demo-store")
 
 # Train by a recipe that comes with wtal: RSKP, with pseudo labels made from fused instances on the way.
-run = wtal.train("demo", store, "demo-run", threads=1, resume=True)
+run = wtal.train("demo", store, "demo-run", resume=True, execution=wtal.Execution(threads=1))
 
 # Find the actions of the test videos, in seconds, and compare them with the truth.
 localizer = wtal.Localizer.load(run.path)

@@ -1,10 +1,12 @@
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from wtal.errors import InputError
+from wtal.instances import Instances
 from wtal.models import MODELS, build
 from wtal.models.protocol import Batch
 
@@ -33,11 +35,15 @@ class Mean(Model):
 def test_every_named_model_keeps_the_protocol(name: str) -> None:
     model = build(name, n_classes=3, d=16).train()
     batch = Batch.pack([torch.rand(9, 16), torch.rand(1, 16)], torch.eye(3)[:2])
+    boxes = (Instances([[2.0, 6.0]], [0.8], [0], unit="snippets"), Instances.empty("snippets"))
+    batch = replace(batch, boxes=boxes)
+    model.begin([batch])
     output = model(batch)
     assert output.tcam.shape[0] == output.attention.shape[0] == 10
     assert output.tcam.shape[1] in (3, 4)
     assert output.video_scores.shape[0] == 2
-    assert sum(one.weight for one in output.supervised) == pytest.approx(1)
+    # targets supervise the snippet logits of all models but the detector, which is taught boxes
+    assert sum(one.weight for one in output.supervised) == pytest.approx(0 if name == "detector" else 1)
     losses = model.losses(output, batch, 0)
     torch.stack(list(losses.values())).sum().backward()
     model.end_step(output, batch, 0)
@@ -58,7 +64,7 @@ def test_a_users_own_model_by_module_and_attribute(tmp_path: Path, monkeypatch: 
 
 
 def test_unknown_models_say_what_there_is() -> None:
-    with pytest.raises(InputError, match="no model 'rksp'; there are bm, facnet, rskp, stpn, wum"):
+    with pytest.raises(InputError, match="no model 'rksp'; there are bm, detector, facnet, rskp, stpn, wum"):
         build("rksp", n_classes=3, d=4)
     with pytest.raises(InputError, match="no module 'nowhere'"):
         build("nowhere.at_all:Model", n_classes=3, d=4)

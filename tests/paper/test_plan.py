@@ -96,7 +96,7 @@ def test_a_sweep_killed_before_a_file_is_written_goes_on_to_the_same_end(
     whole: Recipe, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, killed: str
 ) -> None:
     wanted = [variants.full("tiny", whole)]
-    carry_out(make_plan(wanted, (0,), store, tmp_path / "whole"), store, threads=1)
+    carry_out(make_plan(wanted, (0,), store, tmp_path / "whole"), store, execution=Execution(threads=1))
 
     replace_file = Path.replace
 
@@ -108,13 +108,13 @@ def test_a_sweep_killed_before_a_file_is_written_goes_on_to_the_same_end(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", die)
         with pytest.raises(KilledError):
-            carry_out(make_plan(wanted, (0,), store, tmp_path / "cut"), store, threads=1)
+            carry_out(make_plan(wanted, (0,), store, tmp_path / "cut"), store, execution=Execution(threads=1))
     run = Run(tmp_path / "cut" / killed)
     assert not run.ended
     assert run.begun == (file in ("predictions.json", "evaluation.json"))
     plan = make_plan(wanted, (0,), store, tmp_path / "cut")
     assert next(job for job in plan.jobs if job.path == run.path).state == ("begun" if run.begun else "new")
-    carry_out(plan, store, threads=1)
+    carry_out(plan, store, execution=Execution(threads=1))
     assert [job.state for job in make_plan(wanted, (0,), store, tmp_path / "cut").jobs] == ["finished"]
     for name in ("tiny-base-seed0", "tiny-full-seed0"):
         assert outcome(tmp_path / "cut" / name) == outcome(tmp_path / "whole" / name)

@@ -6,7 +6,7 @@ import pytest
 
 from small import RECIPE, make_store
 from wtal.errors import InputError
-from wtal.training import read_recipe, train
+from wtal.training import Execution, read_recipe, train
 from wtal.training.run import Run
 
 
@@ -26,7 +26,7 @@ def test_a_run_without_scores_has_ended_all_the_same(lacking: str, tmp_path: Pat
     if lacking == "truth":
         (store.path / "gt.json").unlink()
     (tmp_path / "r.yaml").write_text(RECIPE)
-    run = train(tmp_path / "r.yaml", store, tmp_path / "run", threads=1)
+    run = train(tmp_path / "r.yaml", store, tmp_path / "run", execution=Execution(threads=1))
     assert (run.begun, run.ended, run.evaluation) == (True, True, {})
     assert run.recipe == read_recipe(tmp_path / "r.yaml")
     assert (run.predictions(store.classes) is None) == (lacking == "test videos")

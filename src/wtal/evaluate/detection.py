@@ -101,7 +101,7 @@ def score(
         predictions: Instances of each video, by the video's name.
         annotations: The truth.
         protocol: A name in `PROTOCOLS`, or a protocol of your own.
-        subset: Evaluates the videos of this subset instead of the protocol's own.
+        split: Evaluates the videos of this split instead of the protocol's own.
         ambiguous: Drops predictions that touch these intervals (`wtal.evaluate.read_ambiguous`).
 
     Returns:

@@ -25,13 +25,13 @@ class TargetQuality:
         return float(self.ap.mean())
 
 
-Curves = Mapping[str, Float[np.ndarray, "_ _"]]
+VideoCurves = Mapping[str, Float[np.ndarray, "_ _"]]
 """A value for each snippet and class of each video, by its name."""
 Clock = TimeBase | Mapping[str, TimeBase]
 """One time base for all videos, or each video's own by its name."""
 
 
-def target_quality(targets: Curves, annotations: Annotations, timebase: Clock) -> TargetQuality:
+def target_quality(targets: VideoCurves, annotations: Annotations, timebase: Clock) -> TargetQuality:
     """How well each class's targets rank the snippets of the videos that hold it: inside an action above outside.
 
     Any curve over snippets can stand for targets: G, ΔG, or the TCAM itself, which targets ought to beat.
@@ -49,7 +49,7 @@ def target_quality(targets: Curves, annotations: Annotations, timebase: Clock) -
 
 
 def target_calibration(
-    targets: Curves, annotations: Annotations, timebase: Clock, *, bins: int = 10
+    targets: VideoCurves, annotations: Annotations, timebase: Clock, *, bins: int = 10
 ) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Int[np.ndarray, " b"]]:
     """See `calibration`, over all classes' targets in the videos that hold the class.
 
@@ -64,7 +64,7 @@ def target_calibration(
 
 
 def _paired(
-    targets: Curves, annotations: Annotations, timebase: Clock
+    targets: VideoCurves, annotations: Annotations, timebase: Clock
 ) -> Iterator[tuple[str, Float[np.ndarray, " n"], Bool[np.ndarray, " n"]]]:
     """Each class that has truth here: its targets in the videos that hold it, and which snippets are in an action."""
     unknown = sorted(targets.keys() - annotations.videos.keys())

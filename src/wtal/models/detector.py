@@ -252,11 +252,11 @@ class Network(nn.Module):
         super().__init__()
         self.reach = reach
         self.project, self.norm = nn.Linear(d, width), nn.LayerNorm(width)
-        self.embedding = nn.ModuleList(Convolution(width, width) for _ in range(embedding))
-        self.class_head = nn.ModuleList(Convolution(width, width) for _ in range(head))
-        self.box_head = nn.ModuleList(Convolution(width, width) for _ in range(head))
-        self.to_class = Convolution(width, n_classes, last=True)
-        self.to_box = Convolution(width, 3, last=True)
+        self.embedding = nn.ModuleList(CellConvolution(width, width) for _ in range(embedding))
+        self.class_head = nn.ModuleList(CellConvolution(width, width) for _ in range(head))
+        self.box_head = nn.ModuleList(CellConvolution(width, width) for _ in range(head))
+        self.to_class = CellConvolution(width, n_classes, last=True)
+        self.to_box = CellConvolution(width, 3, last=True)
         nn.init.constant_(self.to_class.linear.bias, -4.6)  # a hundredth of all cells finds something, to begin with
         self.level_scale = nn.Parameter(torch.ones(levels))
 
@@ -283,7 +283,7 @@ class Network(nn.Module):
         return logits, distances, boxes[:, 2]
 
 
-class Convolution(nn.Module):
+class CellConvolution(nn.Module):
     """A convolution of width 3 as one matrix product; but for a last one with LayerNorm and ReLU. Gaps stay 0."""
 
     def __init__(self, n_in: int, n_out: int, *, last: bool = False) -> None:

@@ -23,15 +23,15 @@ from wtal.pseudo.program import solve_elastic
 
 Rows = Literal["sum", "mean"]
 Solution = Literal["least_norm", "vertex"]
-Status = Literal["exact", "elastic"]
+Feasibility = Literal["exact", "elastic"]
 
 #: A constraint counts as met when it is off by no more than this (HiGHS works to 1e-9).
 TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
-    """Labels G of one video, and how well each instance's constraint is met."""
+class Targets:
+    """Targets G of one video, and how well each instance's constraint is met."""
 
     shape: tuple[int, int]
     #: the labels of each class that has instances; those of all others are 0
@@ -39,7 +39,7 @@ class Labels:
     #: contrast of the labels minus the instance's score, in the order the instances came
     residual: Float[np.ndarray, " n"]
     #: `exact`: all constraints of the class hold; `elastic`: they contradict each other, by as much as `residual` says
-    status: dict[int, Status]
+    status: dict[int, Feasibility]
 
     @property
     def values(self) -> Float[np.ndarray, "t c"]:
@@ -59,7 +59,7 @@ def make_targets(
     flanks: Flanks = QUARTER,
     upper: float = np.inf,
     solution: Solution = "least_norm",
-) -> Labels:
+) -> Targets:
     """Snippet targets G of one video from its fused instances; never NaN, whatever the input.
 
     Where no solution exists the constraints give way, by as little as possible in sum.
@@ -96,7 +96,7 @@ def make_targets(
 
     columns: dict[int, Float[np.ndarray, " t"]] = {}
     residual = np.zeros(len(instances))
-    status: dict[int, Status] = {}
+    status: dict[int, Feasibility] = {}
     for class_id in np.unique(instances.class_ids).tolist():
         of_class = np.flatnonzero(instances.class_ids == class_id)
         of_class = of_class[np.argsort(instances.starts[of_class], kind="stable")]  # neighbours in time side by side
@@ -110,7 +110,7 @@ def make_targets(
         residual[of_class] = contrast @ solved - scores
         off = np.abs(residual[of_class]) > TOLERANCE * np.maximum(1.0, np.abs(scores))
         status[class_id] = "elastic" if off.any() else "exact"
-    return Labels((n_snippets, n_classes), columns, residual, status)
+    return Targets((n_snippets, n_classes), columns, residual, status)
 
 
 def make_all_targets(
@@ -122,7 +122,7 @@ def make_all_targets(
     flanks: Flanks = QUARTER,
     upper: float = np.inf,
     solution: Solution = "least_norm",
-) -> list[Labels]:
+) -> list[Targets]:
     """`make_targets` of each video, in several processes if asked.
 
     A process takes about a second to start, so that more than one pays from some thousand videos on; a script that
@@ -154,7 +154,7 @@ def make_all_targets(
         return list(pool.map(label, videos, chunksize=32))
 
 
-def _label(video: tuple[Instances, int], **options: Any) -> Labels:
+def _label(video: tuple[Instances, int], **options: Any) -> Targets:
     instances, n_snippets = video
     return make_targets(instances, n_snippets, **options)
 

@@ -22,7 +22,7 @@ from wtal.evaluate import (
     target_quality,
     video_precision,
 )
-from wtal.evaluate.target_quality import Curves, calibration_error
+from wtal.evaluate.target_quality import VideoCurves, calibration_error
 from wtal.formats.targets import VideoTargets, read_targets
 from wtal.instances import Instances
 from wtal.pseudo.delta import delta_targets
@@ -95,7 +95,7 @@ class TargetJudge:
 
     def judge(
         self,
-        targets: Curves,
+        targets: VideoCurves,
         instances: Mapping[str, Instances] | None = None,
         *,
         epoch: int = 0,

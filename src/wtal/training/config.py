@@ -111,14 +111,14 @@ class Recipe:
     epochs: int
     learning_rate: tuple[tuple[int, float], ...]
     """Stages [until_epoch, rate]: the rate holds for the epochs before until_epoch."""
-    anneal: Literal["none", "cosine"] = "none"
-    """Whether the rate falls along half a cosine besides, to nothing at the end of training."""
     model_options: Mapping[str, Any] = field(default_factory=dict)
     stream_weights: Mapping[str, float] = field(default_factory=dict)
     """One model for each named stream of the features (rgb, flow); what they find is pooled with scores times these
     weights. Empty: one model for all features."""
     train_split: str = "train"
     test_split: str = "test"
+    anneal: Literal["none", "cosine"] = "none"
+    """Whether the rate falls along half a cosine besides, to nothing at the end of training."""
     batch_videos: int = 10
     """Videos per step."""
     reduction: Literal["sum", "mean"] = "sum"

@@ -18,7 +18,7 @@ from wtal.instances import Instances
 from wtal.maps import ActivationMap
 from wtal.models.protocol import Model
 from wtal.pseudo.delta import Stage, delta_targets
-from wtal.pseudo.linpro import Labels, make_all_targets
+from wtal.pseudo.linpro import Targets, make_all_targets
 from wtal.training.config import Recipe, TargetSettings
 from wtal.training.videos import Videos, video_seeds
 
@@ -111,7 +111,7 @@ def targets_from(
     workers: int = 1,
     watch: Callable[[int], None] = lambda _: None,
 ) -> Generation:
-    """Labels from the maps of each video, one per stream; the videos' tags are rows of `tags`."""
+    """Targets from the maps of each video, one per stream; the videos' tags are rows of `tags`."""
     proposer = settings.proposer.at_temperature(temperature)
     n_classes = tags.shape[1]
     wanted = n_classes + settings.background
@@ -137,7 +137,7 @@ def targets_from(
     return Generation(_joined(labels, wanted), instances, len(statuses), statuses.count("elastic"))
 
 
-def _joined(labels: Sequence[Labels], n_classes: int) -> csr_array:
+def _joined(labels: Sequence[Targets], n_classes: int) -> csr_array:
     """The targets of the videos, their snippets concatenated."""
     values, rows, columns = [np.zeros(0, np.float32)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     start = 0
