@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from wtal.errors import InputError
+from wtal.errors import InputError, did_you_mean
 
 
 def look_up(name: str, known: Mapping[str, str], what: str) -> Any:
@@ -17,7 +17,8 @@ def look_up(name: str, known: Mapping[str, str], what: str) -> Any:
     """
     module_name, colon, attribute = known.get(name, name).partition(":")
     if not colon:
-        raise InputError(f"no {what} {name!r}; there are {', '.join(sorted(known))}, or your own as module:attribute")
+        there = f"there are {', '.join(sorted(known))}, or your own as module:attribute"
+        raise InputError(f"no {what} {name!r}{did_you_mean(name, known)}; {there}")
     try:
         module = import_module(module_name)
     except ModuleNotFoundError as error:

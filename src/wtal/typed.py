@@ -1,13 +1,12 @@
 """Plain data, as YAML or JSON gives it, into frozen dataclasses and back; a wrong key or type is a helpful error."""
 
-import difflib
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import Parameter, signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from wtal.errors import InputError
+from wtal.errors import InputError, did_you_mean
 
 T = TypeVar("T")
 
@@ -79,7 +78,7 @@ def _value(kind: Any, given: Any, where: str) -> Any:
         return _one_of(arguments, given, where)
     if origin is Literal:
         if given not in arguments:
-            hint = _near(str(given), [str(one) for one in arguments])
+            hint = did_you_mean(str(given), [str(one) for one in arguments])
             raise InputError(f"{where} must be {' or '.join(map(str, arguments))}, got {_shown(given)}{hint}")
         return given
     if isinstance(kind, type) and is_dataclass(kind):
@@ -140,7 +139,7 @@ def _frozen(value: Any) -> Any:
 def _refuse_unknown(given: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
     for key in given:
         if key not in known:
-            hint = _near(str(key), known)
+            hint = did_you_mean(str(key), known)
             raise InputError(f"unknown key {_at(where, str(key))}{hint}; there are {', '.join(known)}")
 
 
@@ -155,8 +154,3 @@ def _at(where: str, key: str) -> str:
 def _shown(value: Any) -> str:
     names = {str: "the text ", bool: "the truth value ", dict: "the mapping ", list: "the list "}
     return "nothing" if value is None else f"{names.get(type(value), '')}{value!r}"
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {found[0]}?)" if found else ""

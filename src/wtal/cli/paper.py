@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from wtal.cli.progress import progress
-from wtal.errors import InputError
+from wtal.cli.parse import run_command
+from wtal.cli.progress import progress, showing
+from wtal.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,8 +32,8 @@ def main(arguments: Sequence[str]) -> None:
         experiment: tyro.conf.Positional[Name],
         data: Path,
         out: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
-        recipe: Path = Path("recipes/thumos14-gaufuse.yaml"),
-        recipes: Path = Path("recipes"),
+        recipe: Path = Path("thumos14-gaufuse"),
+        recipes: Path | None = None,
         seeds: str = "0",
         reuse: tuple[Path, ...] = (),
         videos: tuple[str, ...] = (),
@@ -55,9 +56,9 @@ def main(arguments: Sequence[str]) -> None:
                 at a time) are not in it.
             data: Store of features, made by wtal data convert or wtal data synthesize.
             out: Folder for runs, tables and figures.
-            recipe: The recipe whose variants are compared.
+            recipe: The recipe whose variants are compared: a file, or the name of one that comes with wtal.
             recipes: Folder of the other models' recipes (plugin), named like thumos14-wum.yaml and
-                thumos14-wum-gaufuse.yaml.
+                thumos14-wum-gaufuse.yaml; by default those that come with wtal.
             seeds: Seeds to run, such as 0,1,2; tables show mean and standard deviation over them.
             reuse: Folders of further runs to look at before training; one that learned the same is taken.
             videos: Training videos for the qualitative figure; by default typical ones of the paper's classes.
@@ -73,12 +74,13 @@ def main(arguments: Sequence[str]) -> None:
         from wtal.cli.train import open_store
         from wtal.paper.setting import Setting
         from wtal.training import read_recipe
+        from wtal.training.config import recipes_folder
 
-        setting = Setting(open_store(data, fold), recipe.stem, read_recipe(recipe), recipes, videos)
+        setting = Setting(open_store(data, fold), recipe.stem, read_recipe(recipe), recipes or recipes_folder(), videos)
         options = {"device": device, "threads": threads, "evaluate_every": evaluate_every}
         _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, as_is, options, arguments)
 
-    tyro.cli(paper, prog="wtal paper", args=list(arguments))
+    run_command(paper, "wtal paper", arguments)
 
 
 def _paper(
@@ -95,7 +97,7 @@ def _paper(
 ) -> None:
     from rich.console import Console
 
-    from wtal.cli.evaluate import data_warnings_on_stderr
+    from wtal.cli import data_warnings_on_stderr
     from wtal.evaluate import read_ambiguous
     from wtal.paper.catalogue import EXPERIMENTS, write_results
     from wtal.paper.finished import Finished, refuse_without_truth
@@ -125,11 +127,9 @@ def _train(plan: "Plan", store: "Store", console: "Console", options: dict[str, 
     from wtal.paper.sweep import carry_out
 
     try:
-        with _progress(console, plan) as watch:
+        with _progress(plan) as watch:
             carry_out(plan, store, watch=watch, done=lambda job: console.print(f"done: {job.path}"), **options)
     except KeyboardInterrupt as error:
-        from wtal.training.loop import Interrupted
-
         if not isinstance(error, Interrupted):
             raise
         again = shlex.join(["wtal", "paper", *arguments])
@@ -147,18 +147,15 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _print_plan(console: "Console", plan: "Plan") -> None:
-    from rich.table import Table
+    from wtal.cli.table import print_table
 
-    table = Table(title="runs", title_justify="left")
-    for heading in ("run", "state", "shared", "to train", "time"):
-        justify: Literal["left", "right"] = "left" if heading in ("run", "state") else "right"
-        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading != "run")
+    rows = []
     for job in plan.jobs:
         state = job.state if job.state != "begun" else f"at epoch {job.epochs_done}"
         shared = str(job.base.recipe.epochs) if job.base is not None else ""
         time = _time(plan.seconds(job)) if job.epochs_to_train else "–"
-        table.add_row(job.path.name, state, shared, str(job.epochs_to_train), time)
-    console.print(table)
+        rows.append((job.path.name, state, shared, str(job.epochs_to_train), time))
+    print_table(("run", "state", "shared", "to train", "time"), rows, title="runs", left=(0, 1), file=console.file)
     if not plan.epochs_to_train:
         console.print("nothing to train")
         return
@@ -179,30 +176,12 @@ def _time(seconds: float | None) -> str:
 
 
 @contextmanager
-def _progress(console: "Console", plan: "Plan") -> Iterator[Callable[["Job", float, Any], None]]:
+def _progress(plan: "Plan") -> Iterator[Callable[["Job", float, Any], None]]:
     """A bar over all epochs of all runs with the time left, and a line about the run that is going on."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(elapsed_when_finished=False),
-        TextColumn("{task.fields[note]}"),
-    )
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as progress:
-        task = progress.add_task("epochs", total=plan.epochs_to_train, note="")
+    with showing("epochs") as show:
 
         def watch(job: "Job", behind: float, status: Any) -> None:
-            note = f"{job.path.name}: {status.phase}, epoch {status.epoch} of {status.epochs}"
-            progress.update(task, completed=behind, note=note)
+            inner = (status.phase, status.completed, status.total)
+            show(behind, plan.epochs_to_train, f"{job.path.name}: epoch {status.epoch} of {status.epochs}", inner)
 
         yield watch

@@ -1,5 +1,6 @@
 """`wtal train`: a recipe and a store in, a run's folder with a trained model out."""
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -9,13 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from wtal.errors import InputError
+from wtal.cli.parse import run_command
+from wtal.cli.progress import showing
+from wtal.cli.table import print_table
+from wtal.errors import InputError, Interrupted, MissingExtraError
 from wtal.video.extractor import ExtractorOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.store import Store
+    from wtal.training import Recipe
     from wtal.training.run import Run
 
 
@@ -47,7 +52,8 @@ def main(arguments: Sequence[str]) -> None:
         torchrun --nproc-per-node N --no-python -- wtal train ...
 
         Args:
-            recipe: YAML file with everything that decides what is learned, such as recipes/demo.yaml.
+            recipe: YAML file with everything that decides what is learned, or the name of one that comes with wtal, such as
+                demo or my-videos.
             data: Store of features, made by wtal extract, wtal data convert or wtal data synthesize; with --videos,
                 where to keep their features, by default DIR-store.
             run: Folder for all that comes out; by default runs/RECIPE-seedN.
@@ -68,6 +74,7 @@ def main(arguments: Sequence[str]) -> None:
             tensorboard: Draw losses, learning rate and scores for TensorBoard, into RUN/tensorboard.
         """
         if videos is not None:
+            _check_before_extraction(recipe, run, tags, gt, seed, resume, fold, tensorboard)
             data = _extracted(videos, data, tags, gt, options, device, skip_bad=skip_bad)
         elif data is None or tags is not None or gt is not None or options != ExtractorOptions() or skip_bad:
             raise InputError("wanted --data STORE, or --videos DIR --tags FILE, which the other options belong to")
@@ -86,7 +93,61 @@ def main(arguments: Sequence[str]) -> None:
             arguments,
         )
 
-    tyro.cli(train, prog="wtal train", args=list(arguments))
+    run_command(train, "wtal train", arguments)
+
+
+def _check_before_extraction(
+    recipe_path: Path,
+    folder: Path | None,
+    tags: Path | None,
+    gt: Path | None,
+    seed: int | None,
+    resume: bool,
+    fold: str | None,
+    tensorboard: bool,
+) -> None:
+    """Refuse now what training would refuse after hours of extraction."""
+    from importlib.util import find_spec
+
+    from wtal.data.layouts.folder import tags_of_files
+    from wtal.data.tags import tags_from_json
+    from wtal.timebase import TimeBase
+    from wtal.training import read_recipe
+
+    recipe = read_recipe(recipe_path)
+    if fold is not None:
+        _fold(fold)
+    if tensorboard and find_spec("tensorboard") is None:
+        raise MissingExtraError("tensorboard", "tb", "train")
+    if tags is not None:
+        videos = tags_of_files(tags, TimeBase())
+    elif gt is not None:
+        videos = tags_from_json(gt, TimeBase())
+    else:
+        raise InputError("--videos DIR needs --tags FILE, a CSV that says what each video shows")
+    there = sorted({video.split for video in videos.values()})
+    if recipe.train_split not in there:
+        raise InputError(
+            f"{recipe_path} trains on the videos of split {recipe.train_split}, but {tags or gt} has {', '.join(there)}"
+        )
+    if not any(video.tags for video in videos.values() if video.split == recipe.train_split):
+        raise InputError(f"{tags or gt} has no tag for any video of split {recipe.train_split}: nothing to learn from")
+    _check_run_folder(_run_folder(recipe_path, recipe, folder, seed, fold), resume=resume)
+
+
+def _check_run_folder(folder: Path, *, resume: bool) -> None:
+    if not resume and (folder / "config.yaml").exists():
+        raise InputError(f"{folder} holds a run already: --resume goes on with it, --run DIR starts another")
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise InputError(f"cannot write the run {folder}: {there} is not a folder that you may write to; see --run")
+
+
+def _run_folder(recipe_path: Path, recipe: "Recipe", folder: Path | None, seed: int | None, fold: str | None) -> Path:
+    from wtal.training import default_run
+
+    suffix = f"-fold{fold.replace('/', 'of')}" if fold else ""
+    return folder or default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
 
 
 def _extracted(
@@ -100,12 +161,8 @@ def _extracted(
     skip_bad: bool,
 ) -> Path:
     """The store of the videos' features, made or brought up to date."""
-    import os
-
     from wtal.cli.extract import extract
 
-    if tags is None and gt is None:
-        raise InputError(f"--videos {videos} needs --tags FILE, a CSV that says what each video shows")
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise InputError("several processes would extract the same videos: run wtal extract first, then --data STORE")
     out = store or Path(f"{str(videos).rstrip('/')}-store")
@@ -129,16 +186,15 @@ def _train(
 ) -> None:
     from rich.console import Console
 
-    from wtal.cli.evaluate import data_warnings_on_stderr
-    from wtal.training import default_run, read_recipe, train
+    from wtal.cli import data_warnings_on_stderr
+    from wtal.training import read_recipe, train
 
     recipe = read_recipe(recipe_path)
     store = open_store(data, fold)
-    suffix = f"-fold{store.part.replace('/', 'of')}" if store.part else ""
-    begun = folder or default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
+    begun = _run_folder(recipe_path, recipe, folder, seed, store.part or None)
     console = Console(stderr=True)
     again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
-    with interruptible(console, again), data_warnings_on_stderr(), training_progress(console, recipe.epochs) as watch:
+    with interruptible(console, again), data_warnings_on_stderr(), training_progress() as watch:
         run = train(
             recipe,
             store,
@@ -162,8 +218,6 @@ def interruptible(console: "Console", again: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        from wtal.training.loop import Interrupted
-
         if not isinstance(error, Interrupted):
             raise
         if _leads():
@@ -199,57 +253,46 @@ def open_store(path: Path, fold: str | None = None) -> "Store":
 
 
 @contextmanager
-def training_progress(console: "Console", epochs: int) -> Iterator[Callable[[Any], None]]:
+def training_progress() -> Iterator[Callable[[Any], None]]:
     """A bar over epochs with the time left, one over the steps of what is going on, and the losses."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     if not _leads():
         yield lambda _: None
         return
-    columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.fields[note]}"), console=console, transient=True) as progress:
-        outer = progress.add_task("epochs", total=epochs, note="")
-        inner = progress.add_task("training", total=None, note="")
+    with showing("epochs") as show:
 
         def watch(status: Any) -> None:
             share = status.completed / max(status.total, 1) if status.phase == "training" else 0.0
-            progress.update(outer, completed=status.epoch + share)
             note = "  ".join(f"{name} {value:.3f}" for name, value in status.losses.items())
-            progress.update(inner, description=status.phase, completed=status.completed, total=status.total, note=note)
+            inner = (status.phase, status.completed, status.total)
+            show(status.epoch + share, status.epochs, note, inner)
 
         yield watch
 
 
 def _leads() -> bool:
     """Whether this is the process that speaks, if torchrun has started several."""
-    import os
-
     return os.environ.get("RANK", "0") == "0"
 
 
 def _print_result(run: "Run") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from wtal.localize import read_card
 
-    console = Console()
     scores = run.evaluation
     if scores:
-        table = Table(title="test videos, last epoch: mAP in percent")
         first = next(iter(scores.values()))
         shared = [t for t in first["tiou"] if all(t in one["tiou"] for one in scores.values())]
-        table.add_column("protocol", no_wrap=True)
-        for heading in (*(f"{t:g}" for t in shared), "average"):
-            table.add_column(heading, justify="right")
+        rows = []
         for name, one in scores.items():
             at = dict(zip(one["tiou"], one["map"], strict=True))
             average = list(one["average"].values())[-1]  # over all of the protocol's thresholds
-            table.add_row(name, *(f"{at[t]:.1f}" for t in shared), f"{average:.1f}")
-        console.print(table)
+            rows.append((name, *(f"{at[t]:.1f}" for t in shared), f"{average:.1f}"))
+        head = ("protocol", *(f"{t:g}" for t in shared), "average")
+        print_table(head, rows, title="test videos, last epoch: mAP in percent")
+    else:
+        print("no score: the store has no test videos with true instances (give them with --gt FILE to get one)")
     what = ["model/", "predictions.json", "evaluation.json", "metrics.jsonl"]
     there = ", ".join(name for name in what if (run.path / name).exists())
-    console.print(f"{run.path}: {there}", highlight=False, soft_wrap=True)
+    print(f"{run.path}: {there}")
     knows = read_card(run.path).extraction is not None
     what_in = "VIDEO.mp4" if knows else "--features STORE -o predictions.json"
-    console.print(f"use it:  wtal localize {run.path} {what_in}", highlight=False, soft_wrap=True)
+    print(f"use it:  wtal localize {run.path} {what_in}")

@@ -1,10 +1,10 @@
 """VideoRecord: what is known about one video of a data set besides its features and its true instances."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wtal.errors import InputError
+from wtal.errors import did_you_mean as did_you_mean
 from wtal.timebase import TimeBase
 
 _TRAIN = {"train", "training"}
@@ -61,13 +61,3 @@ def class_list(given: Iterable[str] | None, records: Iterable[VideoRecord]) -> t
         twice = sorted({name for name in names if names.count(name) > 1})
         raise InputError(f"the class list names {twice} more than once")
     return names
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint at the nearest known name, or nothing.
-
-    >>> did_you_mean("Divng", ["Diving", "Shotput"])
-    ' (did you mean Diving?)'
-    """
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {near[0]}?)" if near else ""

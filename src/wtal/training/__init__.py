@@ -42,7 +42,7 @@ def train(
     to the same bits as if it had never stopped; it starts if it has not begun. `threads` of the processor are used,
     all by default; a run keeps the number that it began with. With `evaluate_every` the test videos are also scored on
     the way, every so many epochs, for the curve in a report; nothing is chosen by it. `tensorboard` draws curves into
-    RUN/tensorboard. Ctrl-C finishes the step, saves, and raises `wtal.training.loop.Interrupted`. `watch` is called
+    RUN/tensorboard. Ctrl-C finishes the step, saves, and raises `wtal.errors.Interrupted`. `watch` is called
     with a `wtal.training.loop.Status` after every step.
     """
     try:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import yaml
 
-from wtal.errors import InputError
+from wtal.errors import InputError, did_you_mean
 from wtal.evaluate.protocols import protocol_named
 from wtal.files import written_whole
 from wtal.propose import Proposer
@@ -149,7 +149,8 @@ def read_recipe(path: Path | str) -> Recipe:
         given = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise InputError(
-            f"cannot read the recipe {path}: {error.strerror}; wanted a YAML file or one of {', '.join(own)}"
+            f"cannot read the recipe {path}: {error.strerror}{did_you_mean(path.stem, own)}; "
+            f"wanted a YAML file or one of {', '.join(own)}"
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a YAML file: {error}") from error
@@ -160,10 +161,14 @@ def read_recipe(path: Path | str) -> Recipe:
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """The recipes that come with wtal: inside the package where it is installed, in recipes/ in a checkout."""
+    """The recipes that come with wtal, by name."""
+    return {path.stem: path for path in sorted(recipes_folder().glob("*.yaml"))}
+
+
+def recipes_folder() -> Path:
+    """Where the recipes that come with wtal lie: inside the package where it is installed, recipes/ in a checkout."""
     package = Path(__file__).parents[1]
-    folder = next((one for one in (package / "recipes", package.parents[1] / "recipes") if one.is_dir()), package)
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return next((one for one in (package / "recipes", package.parents[1] / "recipes") if one.is_dir()), package)
 
 
 def write_recipe(path: Path, recipe: Recipe) -> None:
