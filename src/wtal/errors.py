@@ -48,7 +48,8 @@ def install_line(extras: Iterable[str]) -> str:
     from importlib import metadata
 
     asked = set(extras)
-    named = sorted(asked - {other for extra in asked for other in _IMPLIED.get(extra, ())})
+    implied = {other for extra in asked for other in _IMPLIED.get(extra, ())}
+    named = sorted(asked - implied, key=["train", "video", "flow", "frames", "report", "h5", "tb"].index)
     try:
         installer = (metadata.distribution("wtal").read_text("INSTALLER") or "").strip()
     except metadata.PackageNotFoundError:  # run from a checkout that is not installed

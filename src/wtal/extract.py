@@ -20,6 +20,7 @@ from wtal.data.tags import tags_from_json
 from wtal.data.truth import read_with_findings
 from wtal.data.writer import Dtype
 from wtal.errors import InputError
+from wtal.named import match_endings
 from wtal.typed import plain
 from wtal.video.decode import probe
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -145,6 +146,8 @@ def _records(
         tagged = tags_of_files(given.tags, given.timebase)
     elif given is not None and given.gt is not None:
         tagged = tags_from_json(given.gt, given.timebase)
+        known = match_endings(tagged, found)
+        tagged = {known.get(name, name): replace(one, name=known.get(name, name)) for name, one in tagged.items()}
     else:
         classes = given.classes if given is not None and given.classes else ()
         return {name: VideoRecord(name, "test", ()) for name in found}, classes, []

@@ -38,7 +38,8 @@ def _words() -> dict[str, list[str]]:
         text = io.StringIO()
         with redirect_stdout(text), suppress(SystemExit):
             import_module(f"wtal.cli.{command}").main([*arguments, "--help"])
-        return list(dict.fromkeys(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", text.getvalue())))
+        named = "\n".join(re.findall(r"^│ (-.*?)(?:  .*)?$", text.getvalue(), re.MULTILINE))
+        return list(dict.fromkeys(re.findall(r"--[a-z][a-z0-9-]*", named)))
 
     words = {command: options(command) for command in COMMANDS if command not in ("data", "help", "completion")}
     words["train"] += shipped_recipes()

@@ -1,6 +1,6 @@
 """`wtal evaluate`: score a prediction file against annotations, as a table or as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +11,9 @@ from wtal.cli.parse import run_command
 from wtal.cli.table import print_table
 
 if TYPE_CHECKING:
+    from wtal.annotations import Annotations
     from wtal.evaluate import Case, Score
+    from wtal.instances import Instances
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -48,16 +50,20 @@ def evaluate(
     """
     from wtal import evaluate as measures
     from wtal.formats import read_annotations, read_predictions
+    from wtal.named import match_endings
 
     with data_warnings_on_stderr():
         truth = read_annotations(annotations)
+        found = read_predictions(predictions, truth.classes, unit)
+        known = match_endings(found, truth.videos)
         case = measures.prepare(
-            read_predictions(predictions, truth.classes, unit),
+            {known.get(name, name): instances for name, instances in found.items()},
             truth,
             protocol=protocol,
             subset=subset,
             ambiguous=None if ambiguous is None else measures.read_ambiguous(ambiguous),
         )
+        _warn_of_nothing(predictions, annotations, found, truth, len(case.predictions))
     score = measures.mean_average_precision(case)
     diagnosis = _diagnosis(case) if diagnose else None
     if as_json:
@@ -66,6 +72,27 @@ def evaluate(
         print(json.dumps(_as_json(score, per_class, diagnosis), allow_nan=False))
     else:
         _print_tables(score, per_class, diagnosis)
+
+
+def _warn_of_nothing(
+    file: Path, gt: Path, found: "Mapping[str, Instances]", truth: "Annotations", n_scored: int
+) -> None:
+    """Say why the score is zero where nothing was there to be scored."""
+    import warnings
+
+    from wtal.errors import DataWarning
+    from wtal.named import match_endings
+
+    if n_scored:
+        return
+    total = sum(map(len, found.values()))
+    if not total:
+        why = f"{file} holds no predictions"
+    elif not any(name in truth.videos for name in found) and not match_endings(found, truth.videos):
+        why = f"no video of {file} (such as {next(iter(found))}) is in {gt} (such as {next(iter(truth.videos))})"
+    else:
+        why = f"none of the {total} predictions of {file} is of a video and a class that are scored here"
+    warnings.warn(f"{why}: every score is 0", DataWarning, stacklevel=2)
 
 
 def _as_json(score: "Score", per_class: bool, diagnosis: dict[str, Any] | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ EXAMPLES = {
     "wtal report": "wtal report runs/mine -o report.html",
     "wtal paper": "wtal paper components --data STORE -o components --dry-run",
 }
-_METAVARS = {Path: "PATH", int: "INT", float: "FLOAT", str: "TEXT"}
+_METAVARS = {Path: "PATH", int: "INT", float: "FLOAT", str: "STR"}
 
 
 def run_command(function: Callable[..., None], prog: str, arguments: Sequence[str]) -> None:
@@ -77,9 +77,9 @@ def _plain_dataclasses() -> ConstructorRegistry:
 
 
 def _plain(kind: Any, default: Any) -> Any:
-    if default == ():
-        return Annotated[kind, tyro.conf.arg(help_behavior_hint="")]
     bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    if get_origin(bare) is tuple and default in ((), inspect.Parameter.empty):
+        return Annotated[kind, tyro.conf.arg(help_behavior_hint="" if default == () else "(required)")]
     if default is not None or get_origin(bare) not in (Union, types.UnionType):
         return kind
     given = [getattr(note, "metavar", None) for note in getattr(kind, "__metadata__", ())]

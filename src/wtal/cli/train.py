@@ -52,8 +52,8 @@ def main(arguments: Sequence[str]) -> None:
         torchrun --nproc-per-node N --no-python -- wtal train ...
 
         Args:
-            recipe: YAML file with everything that decides what is learned, or the name of one that comes with wtal, such as
-                demo or my-videos.
+            recipe: YAML file with everything that decides what is learned, or the name of one that comes with wtal,
+                such as demo or my-videos.
             data: Store of features, made by wtal extract, wtal data convert or wtal data synthesize; with --videos,
                 where to keep their features, by default DIR-store.
             run: Folder for all that comes out; by default runs/RECIPE-seedN.

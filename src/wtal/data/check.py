@@ -8,13 +8,14 @@ from jaxtyping import Float
 
 from wtal.annotations import Annotations
 from wtal.data.clock import Length, check_clock
-from wtal.data.findings import Finding, some
+from wtal.data.findings import Finding, errors, some
 from wtal.data.record import VideoRecord, did_you_mean
 from wtal.data.source import Source, Streams, length_text
 from wtal.data.store import Store
 from wtal.errors import InputError
 
 Track = Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]
+_STILL = "right if nothing moves in it, as in a still picture; otherwise extract its features again"
 LONG = 10_000  # snippets: 1.8 hours at the usual rate
 
 
@@ -65,10 +66,14 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
         findings.append(found(length_text(lengths), "extract again, or cut to the shorter with --trim"))
     if min(lengths.values(), default=0) == 0:
         return [*findings, found("there are no snippets")]
+    still = all((array == array[0]).all() for array in streams.values()) and any(map(np.any, streams.values()))
     for stream, array in streams.items():
         if what := _wrong_values(array):
-            findings.append(found(f"{stream} {what}"))
-    if findings:
+            if np.isfinite(array).all() and (still or (stream == "motion" and len(streams) > 1)):
+                findings.append(Finding("warning", name, f"{stream} {what}", _STILL))
+            else:
+                findings.append(found(f"{stream} {what}"))
+    if errors(findings):
         return findings
     t = min(lengths.values())
     if t == 1:

@@ -1,17 +1,18 @@
 """The true instances of a store's videos: in their own file, so that training cannot see them by accident."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import numpy as np
 
 from wtal.annotations import Annotations, Video
-from wtal.data.findings import Finding
+from wtal.data.findings import Finding, some
 from wtal.data.record import VideoRecord
 from wtal.errors import DataWarning, InputError
 from wtal.formats.activitynet import read_annotations, write_annotations
 from wtal.instances import Instances
+from wtal.named import match_endings
 
 
 def read_truth(path: Path, classes: tuple[str, ...]) -> Annotations:
@@ -43,6 +44,20 @@ def renumber(annotations: Annotations, classes: tuple[str, ...], where: str) -> 
             raise InputError(f"{where}: {name} has instances of {unknown}, which the class list lacks")
         videos[name] = Video(video.subset, video.duration_s, Instances(old.segments, old.scores, class_ids))
     return Annotations(classes, videos)
+
+
+def matched(truth: Annotations, names: Collection[str]) -> tuple[Annotations, list[Finding]]:
+    """The annotations under the names that the videos have, clip for clip.mp4, and what fits no video."""
+    renamed = match_endings(truth.videos, names)
+    truth = Annotations(truth.classes, {renamed.get(name, name): video for name, video in truth.videos.items()})
+    strange = sorted(truth.videos.keys() - set(names))
+    if not strange:
+        return truth, []
+    what = f"{len(strange)} of {len(truth.videos)} annotated videos are not among the videos, such as {some(strange)}"
+    if len(strange) < len(truth.videos):
+        return truth, [Finding("note", None, what, "they are left out")]
+    fix = f"there will be no score; the annotations must use the videos' names, such as {some(sorted(names))}"
+    return truth, [Finding("warning", None, what, fix)]
 
 
 def write_truth(path: Path, truth: Annotations, records: Iterable[VideoRecord]) -> None:

@@ -9,9 +9,8 @@ from wtal.data.source import Source, no_videos
 from wtal.data.tags import tags_from_csv, tags_from_json
 from wtal.data.truth import read_with_findings
 from wtal.errors import InputError
+from wtal.named import without_ending
 from wtal.timebase import TimeBase
-
-_MEDIA = {".npy", ".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg"}
 
 
 def read(path: Path, given: Given) -> Source:
@@ -41,7 +40,7 @@ def tags_of_files(table: Path, timebase: TimeBase) -> dict[str, VideoRecord]:
     named: dict[str, VideoRecord] = {}
     for name, record in tags_from_csv(table, timebase).items():
         # a CSV made from a folder of videos says clip.mp4 where the features are clip.npy
-        plain = Path(name).stem if Path(name).suffix.lower() in _MEDIA else name
+        plain = without_ending(name)
         if plain in named:
             raise InputError(f"{table}: {plain} is named twice, with and without its ending")
         named[plain] = VideoRecord(plain, record.split, record.tags, record.duration_s, record.timebase)
