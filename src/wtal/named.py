@@ -1,5 +1,6 @@
 """Things by name: a short name of ours, or a user's own as "module:attribute"."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
 from pathlib import PurePath
@@ -29,10 +30,11 @@ def match_endings(names: Iterable[str], known: Collection[str]) -> dict[str, str
     >>> match_endings(["a.mp4", "b", "c"], ["a", "b.npy", "c"])
     {'a.mp4': 'a', 'b': 'b.npy'}
     """
-    names, bare = list(names), {without_ending(name): name for name in known}
+    names, known = list(names), set(known)
+    bare = {without_ending(name): name for name in sorted(known)}
     wanted = {name: bare[without_ending(name)] for name in names if name not in known and without_ending(name) in bare}
-    taken = [*wanted.values(), *(name for name in names if name in known)]
-    return {name: target for name, target in wanted.items() if taken.count(target) == 1}
+    taken = Counter([*wanted.values(), *(name for name in names if name in known)])
+    return {name: target for name, target in wanted.items() if taken[target] == 1}
 
 
 def look_up(name: str, known: Mapping[str, str], what: str) -> Any:

@@ -72,8 +72,10 @@ def _run(command: str, arguments: Sequence[str]) -> None:
         missing = missing_extra(error) if isinstance(error, ImportError) else None
         if missing is None:
             raise
-        whole = MissingExtraError(missing.package, *missing.extras, *_EXTRAS.get(command, ()))
-        sys.exit(_complaint(str(whole)))
+        whole = _EXTRAS.get(command, ())
+        if not whole or missing.package != "scipy":  # which comes with each of those
+            whole = (*whole, *missing.extras)
+        sys.exit(_complaint(str(MissingExtraError(missing.package, *whole))))
 
 
 def _by_ctrl_c(error: BaseException | None) -> bool:

@@ -32,7 +32,6 @@ def _words() -> dict[str, list[str]]:
     """What may follow each command: what its own help names, and the recipes that come with wtal."""
     from wtal.cli import COMMANDS
     from wtal.cli.data import COMMANDS as DATA
-    from wtal.training.config import shipped_recipes
 
     def options(command: str, *arguments: str) -> list[str]:
         text = io.StringIO()
@@ -42,7 +41,10 @@ def _words() -> dict[str, list[str]]:
         return list(dict.fromkeys(re.findall(r"--[a-z][a-z0-9-]*", named)))
 
     words = {command: options(command) for command in COMMANDS if command not in ("data", "help", "completion")}
-    words["train"] += shipped_recipes()
+    with suppress(ImportError):  # without the extra train there is nothing to do with recipes
+        from wtal.training.config import shipped_recipes
+
+        words["train"] += shipped_recipes()
     words["data"] = list(dict.fromkeys([*DATA, *(word for name in DATA for word in options("data", name))]))
     words["help"], words["completion"] = list(words), list(_USE)
     return words

@@ -56,8 +56,9 @@ def evaluate(
         truth = read_annotations(annotations)
         found = read_predictions(predictions, truth.classes, unit)
         known = match_endings(found, truth.videos)
+        found = {known.get(name, name): instances for name, instances in found.items()}
         case = measures.prepare(
-            {known.get(name, name): instances for name, instances in found.items()},
+            found,
             truth,
             protocol=protocol,
             subset=subset,
@@ -77,21 +78,20 @@ def evaluate(
 def _warn_of_nothing(
     file: Path, gt: Path, found: "Mapping[str, Instances]", truth: "Annotations", n_scored: int
 ) -> None:
-    """Say why the score is zero where nothing was there to be scored."""
+    """Say why the score is zero where there is nothing that could be right."""
     import warnings
 
     from wtal.errors import DataWarning
-    from wtal.named import match_endings
 
-    if n_scored:
-        return
     total = sum(map(len, found.values()))
     if not total:
         why = f"{file} holds no predictions"
-    elif not any(name in truth.videos for name in found) and not match_endings(found, truth.videos):
-        why = f"no video of {file} (such as {next(iter(found))}) is in {gt} (such as {next(iter(truth.videos))})"
-    else:
+    elif not any(name in truth.videos for name in found):
+        why = f"no video of {file} (such as {min(found)}) is in {gt} (such as {min(truth.videos)})"
+    elif not n_scored:
         why = f"none of the {total} predictions of {file} is of a video and a class that are scored here"
+    else:
+        return
     warnings.warn(f"{why}: every score is 0", DataWarning, stacklevel=2)
 
 

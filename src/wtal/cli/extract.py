@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -89,9 +89,10 @@ def _use_threads(number: int) -> None:
 
     if number < 1:
         raise InputError(f"--threads must be 1 or more, got {number}")
-    import torch
+    with suppress(ModuleNotFoundError):  # whoever needs it will say what to install
+        import torch
 
-    torch.set_num_threads(number)
+        torch.set_num_threads(number)
 
 
 @contextmanager
