@@ -37,7 +37,7 @@ def _words() -> dict[str, list[str]]:
         text = io.StringIO()
         with redirect_stdout(text), suppress(SystemExit):
             import_module(f"wtal.cli.{command}").main([*arguments, "--help"])
-        named = "\n".join(re.findall(r"^│ (-.*?)(?:  .*)?$", text.getvalue(), re.MULTILINE))
+        named = "\n".join(re.findall(r"^[│ ] *(-+[a-z].*?)(?:  .*)?$", text.getvalue(), re.MULTILINE))
         return list(dict.fromkeys(re.findall(r"--[a-z][a-z0-9-]*", named)))
 
     words = {command: options(command) for command in COMMANDS if command not in ("data", "help", "completion")}

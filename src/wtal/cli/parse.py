@@ -47,7 +47,8 @@ def plain_help(function: Callable[..., None]) -> Callable[..., None]:
     """The same function; an option that is not given by default says what it takes, and nothing of None."""
     defaults = inspect.signature(function).parameters
     hints = get_type_hints(function, include_extras=True)
-    function.__annotations__ = {
+    inner = inspect.unwrap(function)  # what tyro looks at: decorators stand aside
+    inner.__annotations__ = {
         name: _plain(kind, defaults[name].default) if name in defaults else kind for name, kind in hints.items()
     }
     return function
