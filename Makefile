@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test bench lint format
+.PHONY: setup demo test bench lint format docs
 .DEFAULT_GOAL := test
 
 setup: $(READY)
@@ -29,7 +29,11 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint
+# a page that is missing, or a link that leads nowhere, fails it
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+test: lint docs
 	$(BIN)/pytest
 
 bench: setup

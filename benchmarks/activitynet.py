@@ -30,9 +30,9 @@ from wtal.data.truth import read_with_findings
 from wtal.evaluate import classification_map, score
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
-from wtal.paper.plan import Job, Variant, make_plan
+from wtal.paper.plan import PlannedRun, Variant, make_plan
 from wtal.paper.sweep import carry_out
-from wtal.training import Recipe, read_recipe
+from wtal.training import Execution, Recipe, read_recipe
 from wtal.training.fork import first_labels
 from wtal.training.loop import Status
 
@@ -105,15 +105,15 @@ def variants(names: Sequence[str], epochs: int, dims: int) -> list[Variant]:
     return [Variant(name, one, **(begun if name.startswith("activitynet13") else {})) for name, one in recipes.items()]
 
 
-def measure(job: Job, store: Store, memory: Mapping[tuple[str, int], float]) -> list[str]:
+def measure(job: PlannedRun, store: Store, memory: Mapping[tuple[str, int], float]) -> list[str]:
     """One row of the table: what came out of a run, and the memory that each of its epochs took."""
     localizer = Localizer.load(job.path)
-    scores = np.stack([localizer.map(n, store.features(n)).video_scores for n in store.names("test")])
+    scores = np.stack([localizer.maps(n, store.features(n))[0].video_scores for n in store.names("test")])
     found = read_predictions(job.path / "predictions.json", store.classes)
     empty = sum(not len(instances) for instances in found.values())
     predicted = {label for instances in found.values() for label in instances.class_ids.tolist()}
     held = set(np.flatnonzero(tags(store).any(axis=0)).tolist())
-    result = score(found, store.truth(), protocol="activitynet13", subset="test").average["0.5:0.95"]
+    result = score(found, store.truth(), protocol="activitynet13", split="test").average["0.5:0.95"]
     seconds = [line["seconds"] for line in metrics(job.path) if "event" not in line]
     runs = {job.name, *([job.base.name] if job.base else [])}
     known = [memory[key] for key in sorted(memory, key=lambda key: key[1]) if key[0] in runs]
@@ -167,11 +167,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     plan = make_plan(wanted, [SEED], store, given.runs)
     memory: dict[tuple[str, int], float] = {}
 
-    def watch(job: Job, _: float, status: Status) -> None:
+    def watch(job: PlannedRun, _: float, status: Status) -> None:
         key = job.name, status.epoch
         memory[key] = max(memory.get(key, 0.0), anonymous_memory())
 
-    carry_out(plan, store, threads=given.threads, watch=watch)
+    carry_out(plan, store, watch=watch, execution=Execution(threads=given.threads))
     for variant in wanted:
         table.add_row(*measure(plan.found[variant.name, SEED], store, memory))
     console.print(table)

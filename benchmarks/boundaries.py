@@ -7,7 +7,6 @@ of wtal.data.synthetic is held to the same shares. Nothing is timed here.
 
 import os
 import tempfile
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,13 +19,14 @@ from benchmarks.real import GOLDEN
 from wtal.annotations import Annotations
 from wtal.data.convert import convert
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.evaluate import score
 from wtal.formats import read_annotations
-from wtal.formats.tcam import VideoMap, read_tcams
+from wtal.formats.maps import read_maps
 from wtal.localize import Localizer, localize_maps
-from wtal.propose import RELEASED, Proposer
+from wtal.maps import Maps
+from wtal.propose import RELEASED, Nms, Proposer
 from wtal.timebase import TimeBase
 from wtal.training import read_recipe, train
 
@@ -36,10 +36,10 @@ SEEDS = int(os.environ.get("WTAL_SEEDS", "1"))
 STEPS = Difficulty(shoulder=0.0)
 
 
-def crossings(maps: Iterable[VideoMap], truth: Annotations, clock: TimeBase) -> Float[np.ndarray, "n h"]:
+def crossings(maps: Maps, truth: Annotations, clock: TimeBase) -> Float[np.ndarray, "n h"]:
     """Of each end of each action that shows: where the curve falls below each level, in snippets beyond the end."""
     places = []
-    for shown in maps:
+    for (shown,) in maps.values():
         true = truth.videos[shown.name].instances
         for (start, end), label in zip(clock.to_positions(true.segments), true.class_ids, strict=True):
             curve = shown.tcam[:, label]
@@ -61,7 +61,7 @@ def _falls_below(side: Float[np.ndarray, " t"], level: float) -> float:
     return k - 1 + float((side[k - 1] - level) / (side[k - 1] - side[k]))
 
 
-def generated(seed: int, difficulty: Difficulty) -> tuple[list[VideoMap], Annotations]:
+def generated(seed: int, difficulty: Difficulty) -> tuple[Maps, Annotations]:
     """The test videos' maps by RSKP, trained by the demo's recipe without labels on the demo's data."""
     demo = read_recipe("demo")
     rskp = replace(demo, targets=replace(demo.targets, stages=()))
@@ -70,16 +70,17 @@ def generated(seed: int, difficulty: Difficulty) -> tuple[list[VideoMap], Annota
         convert(synthetic_source(random_annotations(rng), rng, difficulty=difficulty), Path(folder) / "store")
         store = Store.open(Path(folder) / "store")
         localizer = Localizer.load(train(rskp, store, Path(folder) / "run", seed=seed).path)
-        return [localizer.map(name, store.features(name)) for name in store.names("test")], store.truth()
+        maps = {name: localizer.maps(name, store.features(name)) for name in store.names("test")}
+        return maps, store.truth()
 
 
 def run(console: Console) -> None:
     """Print where curves fall below the levels, and what NMS and fusion make of the same curves."""
-    sets: dict[str, list[tuple[list[VideoMap], Annotations, TimeBase]]] = {}
+    sets: dict[str, list[tuple[Maps, Annotations, TimeBase]]] = {}
     truth = GOLDEN.parents[1] / "thumos14" / "gt.json"
     if GOLDEN.exists() and truth.exists():
         half = TimeBase(offset_snippets=-0.5)
-        sets["THUMOS14, 99 test videos"] = [(list(read_tcams(GOLDEN).videos), read_annotations(truth), half)]
+        sets["THUMOS14, 99 test videos"] = [(read_maps(GOLDEN).videos, read_annotations(truth), half)]
     for name, difficulty in {"generated": Difficulty(), "generated, ends are steps": STEPS}.items():
         sets[name] = [(*generated(seed, difficulty), TimeBase()) for seed in range(SEEDS)]
     ends = Table(title="where a curve falls below a level, beyond the true end: median in snippets (share outside)")
@@ -108,6 +109,6 @@ def run(console: Console) -> None:
 def _ways(fusion: Proposer) -> dict[str, Proposer]:
     return {
         "fusion": fusion,
-        "NMS, same groups": replace(fusion, combine="nms"),
-        "NMS, RSKP's": replace(fusion, combine="nms", overlap="own_length", overlap_threshold=0.5),
+        "NMS, same groups": fusion.by(Nms),
+        "NMS, RSKP's": fusion.by(Nms, overlap="own_length", threshold=0.5),
     }

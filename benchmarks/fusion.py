@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.real import activation_maps, seconds
-from wtal.formats.tcam import VideoMap
+from wtal.maps import ActivationMap
 from wtal.propose import RELEASED, RSKP_THRESHOLDS
 
 
-def straightforward(video: VideoMap) -> list[tuple[int, float, float, float]]:
+def straightforward(video: ActivationMap) -> list[tuple[int, float, float, float]]:
     """The released rule as one would first write it: (class, start, end, score) of each fused instance."""
     fused = []
     t = len(video.tcam)
@@ -75,13 +75,13 @@ def run(console: Console) -> None:
     console.print(table)
 
     video = max(videos, key=lambda v: len(v.tcam))
-    longer = VideoMap("ten times as long", np.tile(video.tcam, (10, 1)), video.video_scores)
+    longer = ActivationMap("ten times as long", np.tile(video.tcam, (10, 1)), video.video_scores)
     more = tuple(np.linspace(0.001, 0.04, 200).tolist())
     growth = Table(title="growth (the longest of these videos)")
     for heading in ("", "candidates", "milliseconds", "against one"):
         growth.add_column(heading, justify="right" if heading else "left")
     base = seconds(lambda: RELEASED(video.tcam, video.video_scores), repeats=20)
-    finer = replace(RELEASED, thresholds=more)
+    finer = replace(RELEASED, cut=replace(RELEASED.cut, thresholds=more))
     for name, proposer, each in (
         (f"one video, {len(video.tcam)} snippets", RELEASED, video),
         ("length × 10", RELEASED, longer),

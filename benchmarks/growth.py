@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from wtal.data.convert import convert
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 
 VIDEOS, SIZES, DIMS, EPOCHS = 100, (1, 3, 10), 512, 4
 

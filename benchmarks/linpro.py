@@ -32,7 +32,7 @@ def run(console: Console) -> None:
         found = RELEASED(video.tcam, video.video_scores).instances
         jobs += [(found.of_class(label), len(video.tcam)) for label in np.unique(found.class_ids)]
     n_classes = videos[0].tcam.shape[1]
-    ours = make_all_targets(jobs, n_classes)
+    ours = make_all_targets(jobs, n_classes, rows="sum")
     theirs = [straightforward(*job) for job in jobs]
     exact = ["elastic" not in labels.status.values() for labels in ours]
     sums = np.array([labels.values.sum() for labels in ours])
@@ -47,7 +47,7 @@ def run(console: Console) -> None:
         ("wtal, vertex", {"solution": "vertex"}),
         ("wtal, least norm", {}),
     ):
-        took = seconds(lambda options=options: make_all_targets(jobs, n_classes, **options))
+        took = seconds(lambda options=options: make_all_targets(jobs, n_classes, rows="sum", **options))
         table.add_row(name, f"{took:.3f}", f"{slow / took:.1f}×")
     console.print(table)
 
@@ -60,14 +60,14 @@ def run(console: Console) -> None:
         segments = np.column_stack([starts, starts + rng.uniform(0.01, 0.04, n_instances) * n_snippets])
         found = Instances(segments, rng.uniform(0.1, 0.9, n_instances), unit="snippets")
         slow = seconds(lambda f=found, n=n_snippets: straightforward(f, n), repeats=1)
-        fast = seconds(lambda f=found, n=n_snippets: make_targets(f, n, 1))
+        fast = seconds(lambda f=found, n=n_snippets: make_targets(f, n, 1, rows="sum"))
         growth.add_row(
             f"{n_snippets:,} snippets, {n_instances} instances",
             f"{1e3 * slow:.1f}",
             f"{1e3 * fast:.2f}",
             f"{slow / fast:.0f}×",
         )
-    one = seconds(lambda: make_all_targets(jobs[:10], n_classes))
-    ten = seconds(lambda: make_all_targets(jobs[:10] * 10, n_classes))
+    one = seconds(lambda: make_all_targets(jobs[:10], n_classes, rows="sum"))
+    ten = seconds(lambda: make_all_targets(jobs[:10] * 10, n_classes, rows="sum"))
     growth.add_row("videos × 10", "", f"{1e3 * one:.1f} → {1e3 * ten:.1f}", f"grows {ten / one:.1f}×")
     console.print(growth)

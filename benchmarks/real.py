@@ -7,20 +7,21 @@ from pathlib import Path
 
 import numpy as np
 
-from wtal.formats.tcam import VideoMap, read_tcams
+from wtal.formats.maps import read_maps
+from wtal.maps import ActivationMap
 
 GOLDEN = Path(os.environ.get("WTAL_SHARED", Path(__file__).parents[2] / "shared")) / "golden" / "tcam_a.npz"
 
 
-def activation_maps() -> tuple[str, list[VideoMap]]:
+def activation_maps() -> tuple[str, list[ActivationMap]]:
     """What they are, and the maps: 99 THUMOS14 test videos, or as many generated ones."""
     if GOLDEN.exists():
-        return "TCAMs of 99 THUMOS14 test videos", list(read_tcams(GOLDEN).videos)
+        return "TCAMs of 99 THUMOS14 test videos", [streams[0] for streams in read_maps(GOLDEN).videos.values()]
     rng = np.random.default_rng(0)
     maps = []
     for number in range(99):
         curve = np.concatenate([generated_curve(rng) for _ in range(2)]) * 0.05
-        maps.append(VideoMap(f"generated {number}", curve, np.ones(1)))
+        maps.append(ActivationMap(f"generated {number}", curve, np.ones(1)))
     return "99 generated TCAMs (no real ones at hand: set WTAL_SHARED)", maps
 
 

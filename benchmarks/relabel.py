@@ -21,8 +21,8 @@ from rich.table import Table
 
 from wtal.data.convert import convert
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.localize import Localizer
 from wtal.models.protocol import Model
 from wtal.training import Recipe, read_recipe, train
@@ -41,12 +41,13 @@ def run(console: Console) -> None:
         for heading in ("labels of", "instances", "programs", "the model's pass, s", "beyond it, s"):
             table.add_column(heading, justify="left" if heading == "labels of" else "right")
         for name in ("thumos14-gaufuse", "thumos14-gaufuse-paper", "thumos14-gaufuse-released"):
-            settings = read_recipe(name).targets
+            recipe = read_recipe(name)
+            settings = recipe.targets
             rounds = []
             for _ in range(ROUNDS):
                 with _pass_timed() as spent:
                     begun = time.perf_counter()
-                    made = relabel(model, videos, settings, settings.stages[0], seed=0)
+                    made = relabel(model, videos, recipe, settings.stages[0])
                     write_generation(Path(folder) / "labels.npz", made, videos, background=settings.background)
                     rounds.append((time.perf_counter() - begun - sum(spent), sum(spent)))
             beyond, forward = min(rounds)

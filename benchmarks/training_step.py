@@ -14,82 +14,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from rich.console import Console
 from rich.table import Table
+from tests.models.literal import rskp as straightforward
 from torch import Tensor
-from torch.nn.functional import dropout, log_softmax, relu, softmax
 
-from wtal.models.packed import Precision
+from wtal.models.low_rank import Precision
 from wtal.models.protocol import Batch
 from wtal.models.rskp import RSKP
 
 N_CLASSES, D, BATCH = 20, 2048, 10
 ROUNDS = 5
-
-
-def straightforward(
-    model: RSKP, features: Float[Tensor, "t d"], labels: Float[Tensor, " c"], epoch: int
-) -> tuple[dict[str, Tensor], dict[str, tuple[Tensor, ...]]]:
-    """One video's losses and branches (snippet logits, attention, two video logits), formula by formula."""
-    w, scale = model.walk, model.scale
-    x = dropout(relu(model.embedding(features)), model.dropout, model.training)
-    prototypes, foreground = _unit(model.prototypes), _unit(model.foreground)
-
-    def belonging(vectors: Tensor) -> tuple[Tensor, Tensor]:
-        z = softmax(model.sharpness * _unit(vectors) @ _unit(x).t(), dim=0)
-        return z, z / (z.sum(dim=1, keepdim=True) + 1e-9)
-
-    def propagated(vectors: Tensor) -> Tensor:
-        z, z_bar = belonging(vectors)
-        inverse = torch.linalg.inv(torch.eye(len(x), dtype=x.dtype) - w**2 * z.t() @ z_bar)
-        return (1 - w) * inverse @ (w * z.t() @ vectors + x)
-
-    def head(x: Tensor) -> tuple[Tensor, ...]:
-        logits = scale * _unit(x) @ prototypes.t()
-        attention = torch.sigmoid(scale * _unit(x) @ foreground[0])
-        class_wise = torch.sigmoid(logits)
-        pooled = (attention / (attention.sum() + 1e-5)) @ x
-        class_pooled = (class_wise / (class_wise.sum(dim=0) + 1e-5)).t() @ x
-        return (
-            logits,
-            attention,
-            scale * _unit(pooled) @ prototypes.t(),
-            scale * (_unit(class_pooled) * prototypes).sum(dim=1),
-        )
-
-    mu: Tensor = model.mu
-    for _ in range(model.em_rounds):
-        mu = belonging(mu)[1] @ x
-    branches = {"o": head(x), "m": head(propagated(mu))}
-    if model.bank.filled:
-        own = [model.bank.vectors[c] for c in labels.nonzero().flatten()]
-        branches["r"] = head(propagated(torch.cat(own)) if own else (1 - w) * x)
-
-    def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
-        return -(target / (target.sum() + 1e-8) * log_softmax(logits, dim=0)).sum()
-
-    share = {"o": 1.0, "m": 1.0, "r": model.bank_weight}
-    fore_target, back_target = torch.cat([labels, labels.new_zeros(1)]), torch.cat([labels, labels.new_ones(1)])
-    ordered, k = branches["o"][1].sort().values, max(len(x) // 8, 1)
-    teacher = branches["m"][0]
-    if "r" in branches:
-        teacher = model.spl_mix[0] * teacher + model.spl_mix[1] * branches["r"][0]
-    target = softmax(teacher / model.spl_temperature, dim=1).detach()
-    spl = -(target * log_softmax(branches["o"][0] / model.spl_temperature, dim=1)).sum(dim=1).mean()
-    spl_weight = [value for first, value in model.spl_stages if first <= epoch][-1]
-    losses = {
-        "fore": torch.stack([share[b] * cross_entropy(out[2], fore_target) for b, out in branches.items()]).sum(),
-        "back": model.back_weight
-        * torch.stack([share[b] * cross_entropy(out[3], back_target) for b, out in branches.items()]).sum(),
-        "attention": model.attention_weight * (ordered[:k].mean() - ordered[-k:].mean()),
-        "spl": spl_weight * spl,
-    }
-    return losses, branches
-
-
-def _unit(vectors: Tensor) -> Tensor:
-    return vectors / (torch.linalg.vector_norm(vectors, dim=-1, keepdim=True) + 1e-9)
 
 
 def features() -> tuple[list[Tensor], str]:

@@ -17,8 +17,8 @@ from wtal.video.extractor import Extractor, Prepared
 from wtal.video.flow import optical_flow
 from wtal.video.frames import Frames, installed_weights
 from wtal.video.i3d import I3D
-from wtal.video.pipeline import Job, extract_videos
-from wtal.video.snippets import Sampling, Snippets
+from wtal.video.pipeline import VideoJob, extract_videos
+from wtal.video.snippets import Sampling, SnippetFrames
 from wtal.video.two_stream import TwoStream
 
 ROUNDS = 3
@@ -125,7 +125,7 @@ def run(console: Console) -> None:
             table.add_row(title, f"{rate:,.0f}", f"{rate / first:.2f}×")
         console.print(table)
 
-        frames = next(iter(Snippets(read_pictures(paths[0], geometry=Geometry(256, None)), Sampling(), range(17))))
+        frames = next(iter(SnippetFrames(read_pictures(paths[0], geometry=Geometry(256, None)), Sampling(), range(17))))
         table = Table(title=f"Optical flow at {frames.shape[2]}×{frames.shape[1]}: frame pairs a second, one thread")
         for heading in ("", "pairs/s", "of TV-L1"):
             table.add_column(heading, justify="left" if not heading else "right")
@@ -153,7 +153,7 @@ def run(console: Console) -> None:
         for name, (inner, some) in extractors.items():
             timed = Timed(inner)
             begin = time.perf_counter()
-            jobs = [Job(path.stem, path) for path in some]
+            jobs = [VideoJob(path.stem, path) for path in some]
             for _ in extract_videos(jobs, timed, Sampling()):
                 pass
             whole = time.perf_counter() - begin

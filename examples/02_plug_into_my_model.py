@@ -10,9 +10,8 @@ tcam = np.clip(np.convolve(rng.random(400), np.ones(25) / 25, "same")[:, None] *
 video_scores = np.array([0.9, 0.05])
 
 # The six lines.
-propose = wtal.Proposer(thresholds=(0.01, 0.02, 0.04, 0.06, 0.08), temperature=0.1)
-proposals = propose(tcam, video_scores)
-labels = wtal.make_targets(proposals.instances, n_snippets=len(tcam), n_classes=2, rows="mean")
+proposals = wtal.RECOMMENDED(tcam, video_scores, n_classes=2)  # a third column would be background
+labels = wtal.make_targets(proposals.instances, n_snippets=len(tcam), n_classes=2)
 seconds = wtal.TimeBase(fps=25, stride_frames=16).instances_to_seconds(proposals.instances)
 wtal.write_predictions("my_predictions.json", {"my_video": seconds}, classes=["Run", "Jump"])
 print(f"{len(proposals.candidates)} candidates → {len(seconds)} instances in my_predictions.json")

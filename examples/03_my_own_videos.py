@@ -25,6 +25,7 @@ from wtal.figures.timeline import draw_timeline
 from wtal.formats import write_annotations
 from wtal.instances import Instances
 from wtal.localize import Localizer
+from wtal.maps import mean_map
 from wtal.video.decode import Geometry, read_pictures
 
 RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "my-videos.yaml"
@@ -172,7 +173,7 @@ def draw(trained: Path, store: Store, name: str, path: Path) -> None:
     localizer, clock = Localizer.load(trained), store.timebase(name)
     truth = store.truth().videos[name].instances
     label = int(truth.class_ids[0])
-    found = localizer.map(name, store.features(name))
+    found = mean_map(localizer.maps(name, store.features(name)))
     instances = localizer.card.proposer(found.tcam, found.video_scores).instances.of_class(label)
     mine = truth.of_class(label)
     draw_timeline(

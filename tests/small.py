@@ -8,8 +8,8 @@ import numpy as np
 
 from wtal.data.convert import convert
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 
 RECIPE = """
 model: rskp
@@ -21,6 +21,7 @@ targets:
   stages:
   - {from_epoch: 2, source: raw, delay: 1}
   - {from_epoch: 4}
+  rows: sum
 test: {protocols: [thumos14]}
 """
 

@@ -12,14 +12,14 @@ import pytest
 import yaml
 
 from wtal.cli import main
-from wtal.data.record import VideoRecord
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.data.truth import write_truth
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.errors import InputError
 from wtal.formats import write_annotations
-from wtal.training import Recipe, train
+from wtal.training import Execution, Recipe, train
 from wtal.typed import parse
 
 PAGES = Path(__file__).parents[1] / "docs" / "how-to"
@@ -104,7 +104,7 @@ def test_activitynet_from_the_downloads_to_a_score(here, capsys):
     rng = np.random.default_rng(0)
     made = random_annotations(rng, n_train=8, n_test=4, n_classes=3, duration_s=60.0, two_tags=0.0)
     official = {"train": "training", "test": "validation"}
-    videos = {name: replace(video, subset=official[video.subset]) for name, video in made.videos.items()}
+    videos = {name: replace(video, split=official[video.split]) for name, video in made.videos.items()}
     source = synthetic_source(replace(made, videos=videos), rng, n_dims=16, difficulty=EASY)
     write_annotations(here / "activity_net.v1-3.min.json", replace(made, videos=videos))
     (here / "features").mkdir()
@@ -139,7 +139,7 @@ def test_one_class(model, background_only, tmp_path):
     """What the page says of it: fine with two models, little comes of it with two others."""
     given = yaml.safe_load(blocks("my-own-dataset.md", "yaml")[0]) | {"model": model, "model_options": {}}
     store = one_class_store(tmp_path / "store", background_only=background_only)
-    run = train(parse(Recipe, given), store, tmp_path / "run", threads=1)
+    run = train(parse(Recipe, given), store, tmp_path / "run", execution=Execution(threads=1))
     average = run.evaluation["thumos14"]["average"]["0.1:0.7"]
     print(f"{model}, {background_only:.0%} of the videos background only: mAP {average:.1f}")
     assert average > 60 if model in ("bm", "stpn") else average < 40
@@ -148,12 +148,12 @@ def test_one_class(model, background_only, tmp_path):
 def test_wum_refuses_one_class(tmp_path):
     store = one_class_store(tmp_path / "store", background_only=0.0)
     with pytest.raises(InputError, match="needs two at least; for one class use bm"):
-        train(Recipe("wum", 1, ((1, 1e-3),)), store, tmp_path / "run", threads=1)
+        train(Recipe("wum", 1, ((1, 1e-3),)), store, tmp_path / "run", execution=Execution(threads=1))
 
 
 def test_videos_without_any_tag_are_refused(tmp_path):
     with new_store(tmp_path / "store", classes=("Run",)) as writer:
         writer.add(VideoRecord("a", "train", ()), np.ones((5, 4), np.float32))
     with pytest.raises(InputError, match=r"none of the 1 training videos .* carries a tag"):
-        train(Recipe("rskp", 1, ((1, 1e-3),)), tmp_path / "store", tmp_path / "run", threads=1)
+        train(Recipe("rskp", 1, ((1, 1e-3),)), tmp_path / "store", tmp_path / "run", execution=Execution(threads=1))
     assert not (tmp_path / "run").exists()

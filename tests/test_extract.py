@@ -12,9 +12,9 @@ import pytest
 
 from videos import write_video
 from wtal.cli import main
-from wtal.data.layouts import Given
-from wtal.data.parts import open_parts
+from wtal.data.source import Given
 from wtal.data.store import Store
+from wtal.data.unfinished import open_unfinished
 from wtal.errors import InputError
 from wtal.extract import Progress, extract, find_videos
 from wtal.localize import Localizer
@@ -223,17 +223,17 @@ def test_a_class_is_made_once_and_says_what_frames_it_wants(videos, tmp_path):
 
 def test_two_at_once_do_not_write_the_same_store(tmp_path):
     with (
-        open_parts(tmp_path / "work", {"extractor": "a"}),
+        open_unfinished(tmp_path / "work", {"extractor": "a"}),
         pytest.raises(InputError, match="another wtal extract"),
-        open_parts(tmp_path / "work", {"extractor": "a"}),
+        open_unfinished(tmp_path / "work", {"extractor": "a"}),
     ):
         pass
     with (
         pytest.raises(InputError, match="unfinished work of another extractor"),
-        open_parts(tmp_path / "work", {"extractor": "b"}),
+        open_unfinished(tmp_path / "work", {"extractor": "b"}),
     ):
         pass
-    with open_parts(tmp_path / "work", {"extractor": "b"}, anew=True) as parts:
+    with open_unfinished(tmp_path / "work", {"extractor": "b"}, anew=True) as parts:
         assert parts.resume("x", "file", 16) == 0
 
 
@@ -266,7 +266,7 @@ def test_train_and_localize_from_video_files(videos, tmp_path, capsys):
     (tmp_path / "tags.csv").write_text("video,label,split\nb,Rise,train\nc,Fall,train\na,Rise,test\n")
     (tmp_path / "tiny.yaml").write_text(
         "model: rskp\nepochs: 2\nlearning_rate: [[2, 1e-3]]\nmodel_options: {hidden: 8}\n"
-        "test: {proposer: {class_threshold: 0.0, thresholds: [0.0001, 0.01]}}\n"
+        "test: {proposer: {cut: {class_threshold: 0.0, thresholds: [0.0001, 0.01]}}}\n"
     )
     run = tmp_path / "run"
     command = ["train", str(tmp_path / "tiny.yaml"), "--videos", str(videos), "--tags", str(tmp_path / "tags.csv")]

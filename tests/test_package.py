@@ -1,6 +1,8 @@
 """What a user meets first: the package's names, and how long it takes to come up."""
 
+import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +23,14 @@ def test_every_public_name_is_there():
         assert getattr(wtal, name) is not None
     with pytest.raises(AttributeError, match="nonsense"):
         wtal.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("name", [name for name in wtal._HOME if inspect.isfunction(getattr(wtal, name))])
+def test_every_public_function_says_what_its_arguments_are(name):
+    function = getattr(wtal, name)
+    arguments = re.search(r"^Args:\n((?: .*\n|\n)+)", inspect.getdoc(function) + "\n", flags=re.MULTILINE)
+    assert arguments, f"{name} has no Args:"
+    assert re.findall(r"^    (\w+): ", arguments[1], flags=re.MULTILINE) == list(inspect.signature(function).parameters)
 
 
 @pytest.mark.parametrize("code", ["import wtal", "import sys; from wtal.cli import main; main(['--help'])"])

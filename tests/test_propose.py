@@ -9,8 +9,9 @@ from hypothesis import given
 
 from strategies import tcams
 from wtal.errors import InputError
-from wtal.formats.tcam import VideoMap
-from wtal.propose import PAPER, PRESETS, RELEASED, Proposer
+from wtal.maps import ActivationMap
+from wtal.propose import PAPER, PRESETS, RELEASED, Cut, Fusion, Nms, Proposer, SoftNms
+from wtal.pseudo.templates import TEMPLATES
 
 
 def real_videos(golden):
@@ -33,10 +34,10 @@ def golden_rows(path):
     return {name: sorted((r["label"], *r["segment"], r["score"]) for r in found) for name, found in results.items()}
 
 
-@pytest.mark.parametrize(("combine", "file"), [("gaussian", "fused"), ("nms", "nms")])
+@pytest.mark.parametrize(("combine", "file"), [(Fusion, "fused"), (Nms, "nms")])
 def test_the_released_preset_makes_what_the_released_code_makes(golden, combine, file):
     expected = golden_rows(golden / f"{file}_released_a.json")
-    proposer = replace(RELEASED, combine=combine)
+    proposer = RELEASED.by(combine)
     off = []
     for name, tcam, scores, classes in real_videos(golden):
         mine, theirs = rows(proposer(tcam, scores).instances, classes), expected.get(name, [])
@@ -45,7 +46,7 @@ def test_the_released_preset_makes_what_the_released_code_makes(golden, combine,
             (name, m, t) for m, t in zip(mine, theirs, strict=True) if not np.allclose(m[1:], t[1:], rtol=0, atol=1e-5)
         ]
     # one pair of candidates ties to the tenth digit: in single precision, theirs, the other one is the better
-    assert len(off) <= (1 if combine == "nms" else 0)
+    assert len(off) <= (1 if combine is Nms else 0)
     assert all(abs(mine[3] - theirs[3]) < 1e-8 for _, mine, theirs in off)
 
 
@@ -53,16 +54,10 @@ def test_the_released_preset_makes_what_the_released_code_makes(golden, combine,
 def test_every_preset_and_way_of_combining_works_on_any_curve(tcam):
     scores = np.full(tcam.shape[1], 0.5)
     for preset in PRESETS.values():
-        for combine in (
-            "gaussian",
-            "exponential",
-            "student_t",
-            "uniform",
-            "nms",
-            "soft_nms_linear",
-            "soft_nms_gaussian",
-        ):
-            found = replace(preset, combine=combine)(tcam, scores)
+        ways = [preset.by(Fusion, template=name) for name in TEMPLATES] + [preset.by(Nms)]
+        ways += [preset.by(SoftNms, decay=decay) for decay in ("linear", "gaussian")]
+        for proposer in ways:
+            found = proposer(tcam, scores)
             assert np.isfinite(found.instances.segments).all()
             assert (np.diff(found.instances.scores) <= 0).all()
 
@@ -75,8 +70,8 @@ def test_tags_override_scores():
 
 def test_the_best_class_is_kept_only_when_asked():
     scores = np.array([0.01, 0.05])
-    assert len(PAPER.choose_classes(scores)) == 0
-    assert Proposer(keep_best_class=True).choose_classes(scores).tolist() == [1]
+    assert len(PAPER.cut.choose_classes(scores)) == 0
+    assert Cut(keep_best_class=True).choose_classes(scores).tolist() == [1]
 
 
 def test_a_score_that_is_not_finite_is_refused():
@@ -87,7 +82,7 @@ def test_a_score_that_is_not_finite_is_refused():
 def test_attention_thresholds_add_runs_of_the_attention_scored_by_the_activations():
     tcam = np.array([[0.0], [0.0], [0.5], [0.5], [0.0], [0.0]])
     attention = np.array([0.0, 0.9, 0.9, 0.9, 0.9, 0.0])
-    both = Proposer(thresholds=(0.1,), attention_thresholds=(0.5,), combine="nms", overlap_threshold=0.9)
+    both = Proposer(Cut(thresholds=(0.1,), attention_thresholds=(0.5,)), Nms(0.9))
     found = both(tcam, np.ones(1), attention=attention).instances
     assert found.segments.tolist() == [[2.0, 4.0], [1.0, 5.0]]
     assert found.scores.tolist() == pytest.approx([0.5, 0.25])
@@ -99,16 +94,16 @@ def streams():
     """Two streams that see one action a little apart, and the second a further one."""
     first, second = np.zeros((2, 20, 1))
     first[4:8], second[5:9], second[14:18] = 1.0, 1.0, 0.6
-    return [VideoMap("v", first, np.ones(1), weight=0.1), VideoMap("v", second, np.ones(1))]
+    return [ActivationMap("v", first, np.ones(1), weight=0.1), ActivationMap("v", second, np.ones(1))]
 
 
 def test_streams_are_pooled_before_or_after_they_are_combined():
-    nms = Proposer(thresholds=(0.5,), combine="nms", overlap_threshold=0.2)
+    nms = Proposer(Cut(thresholds=(0.5,)), Nms(0.2))
     assert nms.of_maps(streams()).instances.segments.tolist() == [[5.0, 9.0], [14.0, 18.0]]
     after = replace(nms, pool_threshold=0.9).of_maps(streams()).instances
     assert after.segments.tolist() == [[5.0, 9.0], [14.0, 18.0], [4.0, 8.0]]
     assert after.scores.tolist() == pytest.approx([1.0, 0.6, 0.1])
-    together = Proposer(thresholds=(0.5,), temperature=1e6).of_maps(streams()).instances
+    together = Proposer(Cut(thresholds=(0.5,)), Fusion(temperature=1e6)).of_maps(streams()).instances
     np.testing.assert_allclose(together.segments, [[14.0, 18.0], [4.5, 8.5]], atol=1e-4)
 
 
@@ -117,3 +112,42 @@ def test_one_stream_is_the_same_as_a_map_by_itself():
     alone, pooled = PAPER(one.tcam, one.video_scores), replace(PAPER, pool_threshold=0.5).of_maps([one])
     assert alone.instances.segments.tolist() == pooled.instances.segments.tolist()
     assert alone.instances.scores.tolist() == pooled.instances.scores.tolist()
+
+
+def test_background_is_a_last_column_beyond_the_classes():
+    tcam = np.tile(np.array([0.0, 0.9, 0.9, 0.0])[:, None], 3)
+    scores = np.array([0.9, 0.0, 0.9])
+    found = PAPER(tcam, scores, n_classes=2).instances
+    assert found.class_ids.tolist() == [0]
+    for maps in ((tcam[:, :2], scores), (tcam, scores[:2]), (tcam[:, :2], scores[:2])):
+        assert PAPER(*maps, n_classes=2).instances.class_ids.tolist() == [0]
+    assert PAPER(tcam, n_classes=2).instances.class_ids.tolist() == [0, 1]
+    with pytest.raises(InputError, match=r"must have 1 columns, one per class, or 2 with background last; got .*3"):
+        PAPER(tcam, scores, n_classes=1)
+    with pytest.raises(InputError, match="if its last column is background, give n_classes"):
+        PAPER(tcam, scores[:2])
+
+
+def test_each_way_of_combining_has_settings_that_act_and_no_others():
+    near = np.zeros((20, 1))
+    near[4:8], near[5:7] = 0.6, 0.9
+    cut = Cut(thresholds=(0.5, 0.8))
+
+    def found(combine):
+        return Proposer(cut, combine)(near, np.ones(1)).instances.scores.tolist()
+
+    assert len(found(SoftNms(sigma=0.1, min_score=0.0))) == 2
+    assert found(SoftNms(sigma=0.1, min_score=0.0)) != found(SoftNms(sigma=10.0, min_score=0.0))
+    assert found(SoftNms("linear", threshold=0.1)) != found(SoftNms("linear", threshold=0.9))
+    for wrong in ({"decay": "gaussian", "threshold": 0.5}, {"decay": "linear", "sigma": 0.5}):
+        with pytest.raises(InputError, match=r"has no (threshold|sigma); leave it out"):
+            SoftNms(**wrong)
+
+
+def test_another_way_of_combining_keeps_the_groups():
+    assert RELEASED.by(Nms).combine == Nms(0.25, "own_length", 1.0)
+    assert RELEASED.by(Nms).by(Fusion, template="uniform").combine == Fusion("uniform", overlap="own_length", pad=1.0)
+    assert RELEASED.by(SoftNms).by(Nms).combine == Nms()
+    assert RELEASED.by(Fusion) == RELEASED
+    assert RELEASED.by(Nms).at_temperature(0.5) == RELEASED.by(Nms)
+    assert RELEASED.at_temperature(0.5) == RELEASED.by(Fusion, temperature=0.5)

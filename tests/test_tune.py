@@ -5,16 +5,16 @@ import pytest
 
 from wtal.annotations import Annotations, Video
 from wtal.errors import InputError
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
-from wtal.propose import Proposer
+from wtal.maps import ActivationMap
+from wtal.propose import Cut, Nms, Proposer
 from wtal.timebase import TimeBase
 from wtal.tune import Known, Settings, tune
 
 #: Snippets of one second; the actions are two snippets later than the activations say.
 CLOCK, SHIFT = TimeBase(fps=16.0), 2.0
-START = Settings(Proposer(thresholds=(0.5,), class_threshold=0.0))
-GRID = {"offset_snippets": (-1.0, 0.0, 1.0, SHIFT, 3.0), "temperature": (0.03, 0.1)}
+START = Settings(Proposer(Cut(thresholds=(0.5,), class_threshold=0.0)))
+GRID = {"offset_snippets": (-1.0, 0.0, 1.0, SHIFT, 3.0), "combine.temperature": (0.03, 0.1)}
 
 
 def known(n: int = 6) -> Known:
@@ -26,7 +26,7 @@ def known(n: int = 6) -> Known:
             length = int(rng.integers(3, 9))
             tcam[start : start + length] = rng.uniform(0.6, 0.9)
             spans.append([start + SHIFT, start + SHIFT + length])
-        maps[f"v{k}"] = (VideoMap(f"v{k}", tcam, np.ones(1)),)
+        maps[f"v{k}"] = (ActivationMap(f"v{k}", tcam, np.ones(1)),)
         videos[f"v{k}"] = Video("train", 60.0, Instances(np.array(spans)))
     names = list(videos)
     return Known(
@@ -51,7 +51,7 @@ def test_held_out_videos_are_localized_without_their_own_truth() -> None:
     """One video is unlike the others: only a choice that has seen it serves it."""
     all_videos = known(4)
     odd = all_videos.truth.videos["v0"]
-    moved = Video(odd.subset, odd.duration_s, Instances(odd.instances.segments - 2 * SHIFT))
+    moved = Video(odd.split, odd.duration_s, Instances(odd.instances.segments - 2 * SHIFT))
     alone = Known(
         all_videos.runs,
         all_videos.clocks,
@@ -65,8 +65,24 @@ def test_held_out_videos_are_localized_without_their_own_truth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("grid", "folds", "said"), [({"temprature": (1.0,)}, 0, "temprature"), (GRID, 7, "folds"), (GRID, 1, "folds")]
+    ("grid", "folds", "said"),
+    [
+        ({"temperature": (1.0,)}, 0, r"unknown key temperature; there are cut, combine, pool_threshold"),
+        ({"combine.temprature": (1.0,)}, 0, r"combine\.temprature \(did you mean temperature\?\)"),
+        ({"cut.upsample": ("fine",)}, 0, r"cut\.upsample must be a whole number"),
+        (GRID, 7, "folds"),
+        (GRID, 1, "folds"),
+    ],
 )
 def test_what_cannot_be_is_refused(grid: dict[str, tuple[float, ...]], folds: int, said: str) -> None:
     with pytest.raises(InputError, match=said):
         tune(known(), START, grid=grid, folds=folds)
+
+
+def test_the_grid_leaves_out_what_nms_does_not_have() -> None:
+    heard = []
+    start = Settings(START.proposer.by(Nms))
+    tune(known(2), start, rounds=1, folds=0, watch=lambda what, _: heard.append(what.split(", ")[1]))
+    assert "combine.threshold" in heard
+    assert "cut.flanks.scale" in heard
+    assert not {"combine.temperature", "combine.logit"} & set(heard)

@@ -1,7 +1,7 @@
-"""What a user did, said plainly: one error type that the command line shows without a traceback."""
+"""What a user did, said plainly: one error type that the command line shows without a traceback, and its words."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 #: the extra that brings a package which wtal does without as long as it can
 EXTRA_OF = {
@@ -74,3 +74,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+def some(names: Sequence[str], shown: int = 5) -> str:
+    """The first few names and how many more there are.
+
+    >>> some(["a", "b", "c"], shown=2)
+    'a, b and 1 more'
+    """
+    more = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")

@@ -9,22 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from wtal.data.convert import convert
-from wtal.data.findings import Finding, some
-from wtal.data.layouts import Given
-from wtal.data.layouts.folder import tags_of_files
-from wtal.data.parts import Parts, by_stream, open_parts
-from wtal.data.record import VideoRecord, class_list, did_you_mean
-from wtal.data.source import Source, Streams
+from wtal.data.findings import Finding
+from wtal.data.source import Given, Source
 from wtal.data.store import Store, is_store
-from wtal.data.tags import tags_from_json
-from wtal.data.truth import read_with_findings
+from wtal.data.streams import Streams, by_stream
+from wtal.data.tags import Tagged, read_tagged
+from wtal.data.unfinished import UnfinishedFeatures, open_unfinished
+from wtal.data.video_record import VideoRecord, class_list
 from wtal.data.writer import Dtype
-from wtal.errors import InputError
-from wtal.named import match_endings
+from wtal.errors import InputError, did_you_mean, some
 from wtal.typed import plain
 from wtal.video.decode import probe
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
-from wtal.video.pipeline import Ended, Event, Failed, Job, Rows, extract_videos
+from wtal.video.pipeline import Ended, Event, Extracted, Failed, VideoJob, extract_videos
 from wtal.video.snippets import Sampling
 
 SUFFIXES = {
@@ -77,51 +74,52 @@ def extract(
     """Write a store of the videos' features at `out`, and say what was found on the way.
 
     `given` names tags, true instances and classes; with tags, the store is of the videos that have a row there. What
-    is done is kept: after a kill, or with more videos or other tags, the same call does only what is missing. A video
+    is done is kept: if interrupted, or with more videos or other tags, the same call does only what is missing. A video
     that cannot be read stops it; with `skip_bad` such videos are left out and listed.
     """
     found = find_videos(videos)
-    records, classes, findings = _records(found, given)
+    given = given or Given()
+    tagged = _tagged(found, given)
     extractor, identity = open_extractor(options or ExtractorOptions(), sampling or Sampling(), device=device)
-    records = {name: replace(record, timebase=identity.sampling.timebase) for name, record in records.items()}
+    clock = identity.sampling.timebase
+    records = {name: replace(tagged.videos[name], timebase=clock) for name in tagged.videos if name in found}
     files = {name: fingerprint(found[name]) for name in records}
     old = _reusable(out, identity, dtype, found) if is_store(out) and not overwrite else None
     kept = old.index["source"].get("files", {}) if old is not None else {}
     missing = [name for name in records if kept.get(name) != files[name]]
-    truth, said = read_with_findings(given.gt) if given is not None and given.gt else (None, [])
     folder = out.with_name(f".{out.name}.extracting")
-    with open_parts(folder, plain(identity), anew=overwrite) as parts:
-        jobs, expected_s, broken = _jobs(missing, found, files, parts, extractor, skip_bad=skip_bad)
-        snippet_s = identity.sampling.timebase.snippet_s
+    with open_unfinished(folder, plain(identity), anew=overwrite) as unfinished:
+        jobs, expected_s, broken = _jobs(missing, found, files, unfinished, extractor, skip_bad=skip_bad)
         with closing(extract_videos(jobs, extractor, identity.sampling, workers=workers)) as events:
-            for event in _watched(events, jobs, expected_s, snippet_s, watch):
+            for event in _watched(events, jobs, expected_s, clock.snippet_s, watch):
                 if isinstance(event, Failed):
                     broken.append(_broken(event.name, event.error, skip_bad=skip_bad))
                 elif isinstance(event, Ended):
-                    parts.finish(event.name, files[event.name], event.duration_s)
+                    unfinished.finish(event.name, files[event.name], event.duration_s)
                 else:
-                    parts.append(event.name, files[event.name], event.vectors, extractor.streams)
+                    unfinished.append(event.name, files[event.name], event.vectors, extractor.streams)
 
         def load(name: str) -> Streams:
             if old is not None and name not in missing:
-                return by_stream(old.features(name), old.index["features"]["streams"])
-            return parts.load(name)
+                return by_stream(old.features(name), old.streams)
+            return unfinished.load(name)
 
         left = {name: record for name, record in records.items() if name not in {f.video for f in broken}}
         if not left:
             raise InputError(f"none of the {len(records)} videos can be used; the first: {broken[0]}")
-        timed = [replace(record, duration_s=_duration(name, files, parts, old)) for name, record in left.items()]
+        timed = [replace(record, duration_s=_duration(name, files, unfinished, old)) for name, record in left.items()]
         source = Source(
             "videos",
-            classes,
+            class_list(given.classes, tagged.videos.values()),
             tuple(timed),
             load,
-            truth,
-            (*findings, *said),
+            tagged.truth,
+            tagged.findings,
             plain(identity),
             {name: files[name] for name in left},
         )
-        if missing or truth is not None or old is None or not _same(old, source):
+        findings = list(tagged.findings)
+        if missing or tagged.truth is not None or old is None or not _same(old, source):
             findings = convert(source, out, dtype=dtype, skip_bad=skip_bad, overwrite=overwrite or old is not None)
     shutil.rmtree(folder)
     return [*broken, *findings]
@@ -138,33 +136,24 @@ def fingerprint(path: Path) -> str:
     return f"{size}-{digest.hexdigest()}"
 
 
-def _records(
-    found: Mapping[str, Path], given: Given | None
-) -> tuple[dict[str, VideoRecord], tuple[str, ...], list[Finding]]:
+def _tagged(found: Mapping[str, Path], given: Given) -> Tagged:
     """The videos to extract with what is known about them; without tags, all of them, to be localized in only."""
-    if given is not None and given.tags is not None:
-        tagged = tags_of_files(given.tags, given.timebase)
-    elif given is not None and given.gt is not None:
-        tagged = tags_from_json(given.gt, given.timebase)
-        known = match_endings(tagged, found)
-        tagged = {known.get(name, name): replace(one, name=known.get(name, name)) for name, one in tagged.items()}
-    else:
-        classes = given.classes if given is not None and given.classes else ()
-        return {name: VideoRecord(name, "test", ()) for name in found}, classes, []
-    findings = []
-    if absent := sorted(set(tagged) - set(found)):
-        what = f"{len(absent)} of {len(tagged)} tagged videos are not there: {some(absent)}"
+    if given.tags is None and given.gt is None:
+        return Tagged({name: VideoRecord(name, "test", ()) for name in found})
+    tagged = read_tagged(given, found)
+    findings = list(tagged.findings)
+    if absent := sorted(set(tagged.videos) - set(found)):
+        what = f"{len(absent)} of {len(tagged.videos)} tagged videos are not there: {some(absent)}"
         findings.append(Finding("warning", None, what + did_you_mean(absent[0], found), "they are left out"))
-    if extra := sorted(set(found) - set(tagged)):
+    if extra := sorted(set(found) - set(tagged.videos)):
         what = f"{len(extra)} of {len(found)} videos have no row among the tags: {some(extra)}"
         findings.append(Finding("note", None, what, "they are left out; give them a row to use them"))
-    records = {name: record for name, record in tagged.items() if name in found}
-    if not records:
+    if len(absent) == len(tagged.videos):
         raise InputError(
-            f"none of the {len(found)} videos ({some(sorted(found))}) is among the {len(tagged)} that are tagged "
-            f"({some(sorted(tagged))}); the tags must name the files"
+            f"none of the {len(found)} videos ({some(sorted(found))}) is among the {len(absent)} that are tagged "
+            f"({some(absent)}); the tags must name the files"
         )
-    return records, class_list(given.classes, tagged.values()), findings
+    return replace(tagged, findings=tuple(findings))
 
 
 def _reusable(out: Path, identity: Extraction, dtype: Dtype, found: Mapping[str, Path]) -> Store:
@@ -188,15 +177,15 @@ def _jobs(
     names: Iterable[str],
     found: Mapping[str, Path],
     files: Mapping[str, str],
-    parts: Parts,
+    unfinished: UnfinishedFeatures,
     extractor: Extractor,
     *,
     skip_bad: bool,
-) -> tuple[list[Job], dict[str, float], list[Finding]]:
+) -> tuple[list[VideoJob], dict[str, float], list[Finding]]:
     """What is left to do and how long those videos are, and the ones that even their headers show to be broken."""
     jobs, expected_s, broken = [], {}, []
     for name in names:
-        part = parts.part(name, files[name])
+        part = unfinished.video(name, files[name])
         if part is not None and part.duration_s is not None:
             continue
         try:
@@ -204,13 +193,13 @@ def _jobs(
         except InputError as error:
             broken.append(_broken(name, error, skip_bad=skip_bad))
             continue
-        jobs.append(Job(name, found[name], parts.resume(name, files[name], extractor.batch_snippets)))
+        jobs.append(VideoJob(name, found[name], unfinished.resume(name, files[name], extractor.batch_snippets)))
     return jobs, expected_s, broken
 
 
 def _watched(
     events: Iterable[Event],
-    jobs: Sequence[Job],
+    jobs: Sequence[VideoJob],
     expected_s: dict[str, float],
     snippet_s: float,
     watch: Callable[[Progress], Any],
@@ -219,7 +208,7 @@ def _watched(
     done_s = {job.name: job.start * snippet_s for job in jobs}
     for event in events:
         yield event
-        if isinstance(event, Rows):
+        if isinstance(event, Extracted):
             done_s[event.name] += len(event.vectors) * snippet_s
         else:  # now the length is known, or is no matter any more
             done_s[event.name] = event.duration_s if isinstance(event, Ended) else done_s[event.name]
@@ -235,8 +224,8 @@ def _broken(name: str, error: InputError, *, skip_bad: bool) -> Finding:
     return Finding("error", name, str(error), "left out")
 
 
-def _duration(name: str, files: Mapping[str, str], parts: Parts, old: Store | None) -> float | None:
-    part = parts.part(name, files[name])
+def _duration(name: str, files: Mapping[str, str], unfinished: UnfinishedFeatures, old: Store | None) -> float | None:
+    part = unfinished.video(name, files[name])
     return part.duration_s if part is not None else old.records[name].duration_s if old is not None else None
 
 

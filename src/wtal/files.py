@@ -1,7 +1,8 @@
-"""Files that are whole or not there: every output is written beside its place and renamed into it."""
+"""Atomic output files: every output is written beside its place and renamed into it."""
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +46,19 @@ def written_whole(path: Path, mode: str = "w") -> Iterator[IO]:  # type: ignore[
         if isinstance(error, OSError):
             raise InputError(f"cannot write {path}: {error.strerror or error}") from error
         raise
+
+
+def copy_whole(folder: Path, to: Path) -> None:
+    """Copy a folder; `to` is there only once all of it is."""
+    beside = to.with_name(f".{to.name}.partial")
+    try:
+        shutil.rmtree(beside, ignore_errors=True)  # of a copy that was cut short
+        shutil.copytree(folder, beside)
+        shutil.rmtree(to, ignore_errors=True)
+        beside.rename(to)
+    except OSError as error:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise InputError(f"cannot copy {folder} to {to}: {error.strerror or error}") from error
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

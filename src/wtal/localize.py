@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped
 
-from wtal.data.sampling import even, stretched
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
 from wtal.files import written_whole
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
+from wtal.maps import ActivationMap, Maps
+from wtal.pool import Pooling
 from wtal.propose import Proposer
+from wtal.pseudo.candidates import Candidates
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -23,27 +24,25 @@ from wtal.video.pipeline import video_features
 from wtal.video.snippets import Sampling
 
 if TYPE_CHECKING:
-    from wtal.models.protocol import Model, Output
+    from wtal.models.protocol import Model
 
-VERSION = 1
+VERSION = 2
+#: where a detector's teacher lies, in the folder of the detector's own model
+TEACHER = "teacher"
 
 
 def localize_maps(
-    videos: Iterable[VideoMap],
-    proposer: Proposer,
-    timebase: TimeBase,
-    *,
-    track: Callable[..., Iterable[VideoMap]] = iter,
+    maps: Maps, proposer: Proposer, timebase: TimeBase, *, track: Callable[..., Iterable[str]] = iter
 ) -> dict[str, Instances]:
     """Instances of each video in seconds, by name; `track` may wrap the loop in a progress bar."""
-    return {video.name: localize_map([video], proposer, timebase) for video in track(videos)}
+    return {name: localize_map(maps[name], proposer, timebase) for name in track(maps)}
 
 
 def localize_map(
-    maps: Sequence[VideoMap], proposer: Proposer, timebase: TimeBase, duration_s: float = np.inf
+    streams: Sequence[ActivationMap], proposer: Proposer, timebase: TimeBase, duration_s: float = np.inf
 ) -> Instances:
     """Instances of one video in seconds, best first, from what each stream says of it."""
-    return timebase.instances_to_seconds(proposer.of_maps(maps).instances, duration_s=duration_s)
+    return timebase.instances_to_seconds(proposer.of_maps(streams).instances, duration_s=duration_s)
 
 
 @dataclass(frozen=True)
@@ -55,14 +54,20 @@ class Card:
     dimensions: int
     model_options: Mapping[str, Any] = field(default_factory=dict)
     proposer: Proposer = field(default_factory=Proposer)
+    timebase: TimeBase = field(default_factory=TimeBase)
+    """How the snippets of the training videos lie on their clocks: that of any video that does not say its own."""
     offset_snippets: float | None = None
     """Where the first snippet starts on a video's clock; None: as the video's own time base says."""
-    stream_weights: tuple[float, ...] = (1.0,)
-    """With more than one, as many models, each for its equal part of the features."""
+    stream_weights: Mapping[str, float] = field(default_factory=dict)
+    """What each stream's model counts; empty: one model for all features."""
     segments: int | None = None
     """How many snippets of a longer video the model is shown, evenly spread; None: all."""
     extraction: Extraction | None = None
     """What the features were made with; None if that is not known."""
+    pool: Pooling | None = None
+    """How the instances of a detector and of its teacher, which lies beside it, become one set; None: no teacher."""
+    streams: Mapping[str, int] = field(default_factory=dict)
+    """The widths of the streams that the features consist of, from left to right."""
     version: int = VERSION
 
 
@@ -70,16 +75,27 @@ class Card:
 class Localizer:
     """A trained model that turns a video's features into instances.
 
-    `Localizer.load("runs/mine")(features)` gives the instances of one video in seconds; `classes` names their labels.
+    `Localizer.load("runs/mine")(features)` gives the instances of one video in seconds; `classes` has the names.
+
+    Args:
+        model: The trained model.
+        card: What has to be known beside its weights.
     """
 
     model: "Model"
     card: Card
+    teacher: "Localizer | None" = None
+    """Of a detector: the model whose boxes have taught it, and that finds instances together with it."""
 
     @classmethod
     def load(cls, run: Path | str, *, device: str = "auto") -> "Localizer":
-        """The model of a finished run."""
-        card = read_card(run)
+        """The model of a finished run, with its teacher if it has one.
+
+        Args:
+            run: The run's folder, or its folder `model` copied anywhere.
+            device: `cpu`, `cuda`, or `auto`: the GPU if there is one.
+        """
+        card, folder = read_card(run), model_folder(run)
         try:
             from safetensors import SafetensorError
             from safetensors.torch import load_file
@@ -90,13 +106,15 @@ class Localizer:
         from wtal.models import build
 
         options = _frozen(card.model_options)
-        model = build(card.model, len(card.classes), card.dimensions, stream_weights=card.stream_weights, **options)
-        weights = Path(run) / "model" / "model.safetensors"
+        n, d = len(card.classes), card.dimensions
+        model = build(card.model, n, d, streams=card.streams, stream_weights=card.stream_weights, **options)
+        weights = folder / "model.safetensors"
         try:
             model.load_state_dict(load_file(weights))
         except (OSError, SafetensorError, RuntimeError) as error:
             raise InputError(f"cannot use the weights {weights}: {error}") from error
-        return cls(model.to(choose_device(device)).eval(), card)
+        teacher = None if card.pool is None else cls.load(folder / TEACHER, device=device)
+        return cls(model.to(choose_device(device)).eval(), card, teacher)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -111,49 +129,69 @@ class Localizer:
         duration_s: float = np.inf,
         proposer: Proposer | None = None,
     ) -> Instances:
-        """Instances in seconds, best first, of one video with these features (snippets, dimensions)."""
-        clock = timebase or TimeBase()
-        if self.card.offset_snippets is not None:
-            clock = replace(clock, offset_snippets=self.card.offset_snippets)
-        return localize_map(self.maps("the video", features), proposer or self.card.proposer, clock, duration_s)
+        """Instances in seconds, best first, of one video with these features (snippets, dimensions).
 
-    def map(self, name: str, features: Shaped[np.ndarray, "..."]) -> VideoMap:
-        """The activation map and class scores of one video, without background; of several streams their mean."""
-        return self._map(name, self._output(name, features), len(features))
+        Args:
+            features: One vector per snippet.
+            timebase: How the snippets lie on the video's clock; by default as those of the training videos do.
+            duration_s: How long the video lasts; instances are cut to it.
+            proposer: Settings that take the place of the model's own.
+        """
+        clock = (timebase or self.card.timebase).at(self.card.offset_snippets)
+        return clock.instances_to_seconds(self.found("the video", features, proposer), duration_s=duration_s)
+
+    def found(
+        self,
+        name: str,
+        features: Shaped[np.ndarray, "..."],
+        proposer: Proposer | None = None,
+        *,
+        classes: Int[np.ndarray, " k"] | None = None,
+    ) -> Instances:
+        """Instances of one video in snippets, best first; of these `classes` alone, if they are known."""
+        settings = proposer or self.card.proposer
+        if self.teacher is None or self.card.pool is None:
+            return settings.of_maps(self.maps(name, features), classes=classes).instances
+        own = settings.combine(self.candidates(name, features)).instances
+        if classes is not None:
+            own = own[np.isin(own.class_ids, classes)]
+        return self.card.pool(self.teacher.found(name, features, classes=classes), own)
+
+    def candidates(self, name: str, features: Shaped[np.ndarray, "..."]) -> Candidates:
+        """The boxes that a detector finds by itself, in snippets."""
+        import torch
+
+        from wtal.forward import packed
+
+        self._refuse_unusable(name, features)
+        batch = packed([features], next(self.model.parameters()).device)
+        with torch.no_grad():
+            found = self.model.candidates(self.model(batch), batch)
+        if found is None:
+            raise InputError(f"a {self.card.model} finds no candidates by itself: they are cut from its maps")
+        return found[0]
 
     def maps(
         self, name: str, features: Shaped[np.ndarray, "..."], *, for_targets: bool = False
-    ) -> tuple[VideoMap, ...]:
+    ) -> tuple[ActivationMap, ...]:
         """What each stream of the model says of one video: what its instances are cut from at test, or what its
         pseudo labels are made from."""
-        outputs = self._output(name, features).maps
-        return tuple(self._map(name, one, len(features), for_targets) for one in outputs)
+        from wtal.forward import activation_maps
 
-    def _map(self, name: str, output: "Output", t: int, for_targets: bool = False) -> VideoMap:
-        k = len(self.classes)
-        chosen = output.target_tcam if for_targets and output.target_tcam is not None else output.tcam
-        tcam, scores = chosen.double().cpu().numpy(), output.video_scores.double().cpu().numpy()
-        attention = output.attention.double().cpu().numpy()[:, None]
-        return VideoMap(name, stretched(tcam[:, :k], t), scores[0, :k], stretched(attention, t)[:, 0], output.weight)
+        self._refuse_unusable(name, features)
+        columns, segments = len(self.classes), self.card.segments
+        return activation_maps(
+            self.model, [name], [features], columns=columns, segments=segments, for_targets=for_targets
+        )[0]
 
-    def _output(self, name: str, features: Shaped[np.ndarray, "..."]) -> "Output":
-        import torch
-
-        from wtal.models.protocol import Batch
-
+    def _refuse_unusable(self, name: str, features: Shaped[np.ndarray, "..."]) -> None:
         d = self.card.dimensions
         if features.ndim != 2 or features.shape[1] != d or not len(features):
             raise InputError(f"{name}: the model wants features of shape (snippets, {d}), got {features.shape}")
-        if self.card.segments is not None:
-            features = features[even(len(features), self.card.segments)]
-        x = torch.from_numpy(np.array(features, dtype=np.float32)).to(next(self.model.parameters()).device)
-        if not bool(torch.isfinite(x).all()):
+        if not np.isfinite(features).all():
             raise InputError(f"{name}: features must be finite, but some are NaN or infinite")
-        if not bool(x.any()):
+        if not features.any():
             raise InputError(f"{name}: features are zero everywhere, as if they had never been computed")
-        with torch.no_grad():
-            output: Output = self.model(Batch.pack([x]))
-        return output
 
     def store(
         self,
@@ -167,6 +205,11 @@ class Localizer:
         made = read_extraction(store.extraction)
         if made is not None and self.card.extraction is not None:
             self.card.extraction.refuse_other(made, f"the features of {store.path}", "this model")
+        if self.card.stream_weights and list(store.streams.items()) != list(self.card.streams.items()):
+            raise InputError(
+                f"the model wants features of the streams {dict(self.card.streams)}, "
+                f"{store.path} has {dict(store.streams)}"
+            )
         return {
             name: self(store.features(name), store.timebase(name), duration_s=store.duration_s(name), proposer=proposer)
             for name in track(store.names(split))
@@ -221,9 +264,14 @@ class Localizer:
             file.write("\n")
 
 
+def model_folder(run: Path | str) -> Path:
+    """Where the model of a run lies; a folder that holds a model is its own."""
+    return Path(run) if (Path(run) / "model.json").is_file() else Path(run) / "model"
+
+
 def read_card(run: Path | str) -> Card:
     """What a finished run says about its model."""
-    path = Path(run) / "model" / "model.json"
+    path = model_folder(run) / "model.json"
     try:
         card = parse(Card, json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError as error:

@@ -1,6 +1,6 @@
 """The losses that weakly supervised models share, one value per video: what becomes of them is the caller's matter.
 
-Snippets of a batch lie packed behind each other, so snippet losses take the videos' `lengths` beside the values.
+The videos of a batch are concatenated, so snippet losses take the videos' `lengths` beside the values.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import log_softmax, softmax
+from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax, softmax
 
 from wtal.errors import InputError
 
@@ -82,3 +82,36 @@ def signed_cross_entropy(
         raise InputError(f"pseudo labels for {c} logits must have {c} columns, or {c - 1} without background, got {k}")
     log_p = log_softmax(logits, dim=1)[:, :k]
     return video_means(-(target * log_p).sum(dim=1), lengths)
+
+
+def focal_loss(
+    logits: Float[Tensor, "n c"], target: Float[Tensor, "n c"], *, alpha: float = 0.25, gamma: float = 2.0
+) -> Float[Tensor, "n c"]:
+    """Binary cross-entropy of each logit that counts less, the surer and righter it is (Lin et al., 2017).
+
+    >>> sure, unsure = focal_loss(torch.tensor([[5.0, 0.0]]), torch.ones(1, 2))[0].tolist()
+    >>> sure < unsure / 1000
+    True
+    """
+    loss = binary_cross_entropy_with_logits(logits, target, reduction="none")
+    p = torch.sigmoid(logits)
+    right = p * target + (1 - p) * (1 - target)
+    return (alpha * target + (1 - alpha) * (1 - target)) * (1 - right) ** gamma * loss
+
+
+def box_loss(
+    distances: Float[Tensor, "n 2"], wanted: Float[Tensor, "n 2"]
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """1 − tIoU + (distance of the centres / length of the hull)², and the tIoU, of boxes around one point each.
+
+    Both boxes are given by the distances from that point to their start and to their end.
+
+    >>> loss, iou = box_loss(torch.tensor([[1.0, 1.0]]), torch.tensor([[1.0, 3.0]]))
+    >>> loss.tolist(), iou.tolist()
+    ([0.5625], [0.5])
+    """
+    shared = torch.minimum(distances, wanted).sum(dim=1)
+    iou = shared / (distances.sum(dim=1) + wanted.sum(dim=1) - shared)
+    hull = torch.maximum(distances, wanted).sum(dim=1)
+    apart = ((distances[:, 1] - distances[:, 0]) - (wanted[:, 1] - wanted[:, 0])) / 2
+    return 1 - iou + (apart / hull) ** 2, iou

@@ -1,22 +1,29 @@
-"""TCAM → instances: the one call that training and testing share, which is the idea of the paper."""
+"""TCAM → instances: the one call that training and testing share, which is the idea of the paper.
+
+`Cut` says how candidates are made, `Fusion`, `Nms` or `SoftNms` how they become instances, and a `Proposer` is one of
+each. Every setting acts; the names of presets stand in `PRESETS` alone.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Int
 
 from wtal.errors import InputError
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
+from wtal.maps import ActivationMap
 from wtal.overlap import Overlap
-from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, find_candidates
+from wtal.pseudo import flanks
+from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, class_columns, find_candidates
 from wtal.pseudo.flanks import Flanks
 from wtal.pseudo.fusion import Fused, Logit, fuse
-from wtal.suppress import nms, soft_nms
+from wtal.pseudo.templates import Template
+from wtal.suppress import Decay, nms, soft_nms
 
-Combine = Literal["gaussian", "exponential", "student_t", "uniform", "nms", "soft_nms_linear", "soft_nms_gaussian"]
+Classes = Int[np.ndarray, " k"] | list[int] | None
+
 
 #: 0.001, 0.003, …, 0.039: the thresholds of RSKP and of the released code.
 RSKP_THRESHOLDS = tuple(np.round(np.arange(0.001, 0.04, 0.002), 3).tolist())
@@ -33,17 +40,8 @@ class Proposals:
 
 
 @dataclass(frozen=True)
-class Proposer:
-    """Candidates of a video's likely classes, combined into instances: settings once, then a call per video.
-
-    The defaults are the paper's. Where it gives no value (class threshold, thresholds, minimum length, flanks,
-    h_fuse), they are those of its base model RSKP.
-
-    >>> tcam = np.array([[0.0, 0.1], [0.02, 0.1], [0.6, 0.1], [0.7, 0.1], [0.01, 0.1], [0.0, 0.1]])
-    >>> found = Proposer()(tcam, np.array([0.9, 0.05]))
-    >>> found.instances.segments.round(2).tolist(), found.instances.class_ids.tolist()
-    ([[2.0, 4.0]], [0])
-    """
+class Cut:
+    """How a video's map is cut into candidates; the defaults are those of RSKP, the paper's base model."""
 
     class_threshold: float = 0.1
     """Classes whose video score reaches this are looked for."""
@@ -59,10 +57,8 @@ class Proposer:
     """Shortest run, in snippets."""
     dilation: tuple[float, float] = (0.0, 0.0)
     """Snippets added before and after each run, before it is scored."""
-    flank_scale: float = 0.25
-    """Flanks of scale * length ** power snippets on either side."""
-    flank_power: float = 1.0
-    """See flank_scale."""
+    flanks: Flanks = flanks.QUARTER
+    """How far on either side the contrast looks."""
     flank_rounding: FlankRounding = "exact"
     """Fractions of snippets, or whole ones as in the released code."""
     outer_weight: float = 1.0
@@ -73,56 +69,16 @@ class Proposer:
     """Cells per snippet, by linear interpolation."""
     video_score_weight: float = 0.0
     """Share of the video's class score in an instance's score (0.2 in WUM)."""
-    combine: Combine = "gaussian"
-    """A template of weighted fusion, or a way of suppression."""
-    temperature: float = 0.03
-    """Temperature of the fusion's weights (Eq. 3)."""
-    overlap: Overlap = "iou"
-    """What makes two candidates one group: tIoU, or the overlap over the candidate's own length."""
-    overlap_threshold: float = 0.25
-    """h_fuse of Eq. 1, or the threshold of NMS."""
-    overlap_pad: float = 0.0
-    """Added to lengths and intersections: 1 where positions count as inclusive integers (released code)."""
-    logit: Logit = "score"
-    """What the fusion weighs candidates by: their contrast, or the mean activation inside."""
-    pool_threshold: float | None = None
-    """Of several streams: combine each one's candidates alone, then NMS at this overlap; null: all in one."""
 
     def __call__(
         self,
         tcam: Curves,
         video_scores: Curves | None = None,
         *,
-        classes: Int[np.ndarray, " k"] | list[int] | None = None,
-        attention: Curves | None = None,
-    ) -> Proposals:
-        """Instances of one video; `classes` overrides the choice by video score (training knows the tags)."""
-        return self.combined(self.candidates(tcam, video_scores, classes=classes, attention=attention))
-
-    def of_maps(
-        self, maps: Sequence[VideoMap], *, classes: Int[np.ndarray, " k"] | list[int] | None = None
-    ) -> Proposals:
-        """Instances of one video that several streams have seen, each with its own map, scores and weight."""
-        parts = [
-            self.candidates(one.tcam, one.video_scores, classes=classes, attention=one.attention).weighted(one.weight)
-            for one in maps
-        ]
-        candidates = Candidates.concat(parts)
-        if self.pool_threshold is None or len(parts) == 1:
-            return self.combined(candidates)
-        found = Instances.concat([self.combined(part).instances for part in parts])
-        kept = nms(found, threshold=self.pool_threshold, overlap=self.overlap, pad=self.overlap_pad)
-        return Proposals(kept, candidates, None)
-
-    def candidates(
-        self,
-        tcam: Curves,
-        video_scores: Curves | None = None,
-        *,
-        classes: Int[np.ndarray, " k"] | list[int] | None = None,
+        classes: Classes = None,
         attention: Curves | None = None,
     ) -> Candidates:
-        """The first half alone: runs of the activations, and of the attention if it has thresholds, with scores."""
+        """Runs of the activations, and of the attention if it has thresholds, with scores."""
         if classes is None:
             classes = self.choose_classes(video_scores) if video_scores is not None else None
         families: list[tuple[tuple[float, ...], Curves | None]] = [(self.thresholds, None)]
@@ -140,7 +96,7 @@ class Proposer:
                     relative=self.relative,
                     min_length=self.min_length,
                     dilation=self.dilation,
-                    flanks=Flanks(self.flank_scale, self.flank_power),
+                    flanks=self.flanks,
                     flank_rounding=self.flank_rounding,
                     outer_weight=self.outer_weight,
                     zero_below=self.zero_below and cut is None,
@@ -152,28 +108,6 @@ class Proposer:
             ]
         )
 
-    def combined(self, candidates: Candidates) -> Proposals:
-        """The second half alone: for candidates of one's own, or pooled over curves or models."""
-        found = candidates.instances
-        grouping = {"threshold": self.overlap_threshold, "overlap": self.overlap, "pad": self.overlap_pad}
-        match self.combine:
-            case "nms":
-                return Proposals(nms(found, **grouping), candidates, None)  # type: ignore[arg-type]
-            case "soft_nms_linear":
-                kept = soft_nms(found, decay="linear", threshold=self.overlap_threshold)
-                return Proposals(kept, candidates, None)
-            case "soft_nms_gaussian":
-                return Proposals(soft_nms(found, decay="gaussian"), candidates, None)
-            case template:
-                fused = fuse(
-                    candidates,
-                    temperature=self.temperature,
-                    logit=self.logit,
-                    template=template,
-                    **grouping,  # type: ignore[arg-type]
-                )
-                return Proposals(fused.instances, candidates, fused)
-
     def choose_classes(self, video_scores: Curves) -> Int[np.ndarray, " k"]:
         """The classes that a video's scores make likely."""
         if not np.isfinite(video_scores).all():
@@ -184,19 +118,178 @@ class Proposer:
         return chosen
 
 
+@dataclass(frozen=True)
+class Fusion:
+    """Weighted instance fusion: the arguments of `wtal.fuse`, under the same names."""
+
+    template: Template = "gaussian"
+    """The distribution whose location a fused instance is."""
+    temperature: float = 0.03
+    """Temperature of the weights (Eq. 3)."""
+    threshold: float = 0.25
+    """h_fuse of Eq. 1: candidates that overlap the best of a group by more join it."""
+    overlap: Overlap = "iou"
+    """What that overlap is: tIoU, or the overlap over the candidate's own length."""
+    pad: float = 0.0
+    """Added to lengths and intersections: 1 where positions count as inclusive integers (released code)."""
+    logit: Logit = "score"
+    """What weighs candidates: their contrast, or the mean activation inside."""
+
+    def __call__(self, candidates: Candidates) -> Proposals:
+        """One instance for each group of candidates."""
+        fused = fuse(candidates, **vars(self))
+        return Proposals(fused.instances, candidates, fused)
+
+
+@dataclass(frozen=True)
+class Nms:
+    """Non-maximum suppression: the best of each group that fusion would form."""
+
+    threshold: float = 0.5
+    """Candidates that overlap a better one by more are dropped."""
+    overlap: Overlap = "iou"
+    """What that overlap is: tIoU, or the overlap over the candidate's own length."""
+    pad: float = 0.0
+    """Added to lengths and intersections: 1 where positions count as inclusive integers (released code)."""
+
+    def __call__(self, candidates: Candidates) -> Proposals:
+        """The best candidate of each group."""
+        return Proposals(nms(candidates.instances, **vars(self)), candidates, None)
+
+
+@dataclass(frozen=True)
+class SoftNms:
+    """Soft-NMS: candidates stay, and their scores decay by their tIoU with better ones."""
+
+    decay: Decay = "gaussian"
+    """How scores decay: by 1 - tIoU above a threshold, or by exp(-tIoU² / sigma) always."""
+    threshold: float | None = None
+    """Linear decay alone: the tIoU above which scores shrink; null: 0.5."""
+    sigma: float | None = None
+    """Gaussian decay alone: how slowly scores shrink; null: 0.5."""
+    min_score: float = 1e-3
+    """What falls below is dropped."""
+
+    def __post_init__(self) -> None:
+        idle, acting = ("threshold", "sigma") if self.decay == "gaussian" else ("sigma", "threshold")
+        if getattr(self, idle) is not None:
+            raise InputError(f"soft-NMS with {self.decay} decay has no {idle}; leave it out, or set {acting}")
+
+    def __call__(self, candidates: Candidates) -> Proposals:
+        """All candidates whose score is left."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return Proposals(soft_nms(candidates.instances, **given), candidates, None)
+
+
+#: The ways of combining; in recipes and on the command line each goes by its name in lower case: fusion, nms, soft_nms.
+Combine = Fusion | Nms | SoftNms
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """Candidates of a video's likely classes, combined into instances: settings once, then a call per video.
+
+    The defaults are the paper's. Where it gives no value (class threshold, thresholds, minimum length, flanks,
+    h_fuse), they are those of its base model RSKP.
+
+    >>> tcam = np.array([[0.0, 0.1], [0.02, 0.1], [0.6, 0.1], [0.7, 0.1], [0.01, 0.1], [0.0, 0.1]])
+    >>> found = Proposer()(tcam, np.array([0.9, 0.05]))
+    >>> found.instances.segments.round(2).tolist(), found.instances.class_ids.tolist()
+    ([[2.0, 4.0]], [0])
+    """
+
+    cut: Cut = Cut()
+    """How candidates are made."""
+    combine: Combine = Fusion()
+    """How they become instances."""
+    pool_threshold: float | None = None
+    """Of several streams: combine each one's candidates alone, then NMS at this overlap; null: all in one."""
+
+    def __call__(
+        self,
+        tcam: Curves,
+        video_scores: Curves | None = None,
+        *,
+        n_classes: int | None = None,
+        classes: Classes = None,
+        attention: Curves | None = None,
+    ) -> Proposals:
+        """Instances of one video.
+
+        Args:
+            tcam: Activations (snippets, classes).
+            video_scores: Class scores of the whole video (classes,).
+            n_classes: How many classes there are; one more column, the last, is then background and left out.
+            classes: The class ids to look for, instead of those whose video score is high: training knows the tags.
+            attention: How much each snippet matters (snippets,), for `cut.attention_thresholds`.
+        """
+        if n_classes is not None:
+            tcam = class_columns(tcam, n_classes, "the TCAM")
+            video_scores = None if video_scores is None else class_columns(video_scores, n_classes, "video_scores")
+        return self.combine(self.cut(tcam, video_scores, classes=classes, attention=attention))
+
+    def of_maps(self, maps: Sequence[ActivationMap], *, classes: Classes = None) -> Proposals:
+        """Instances of one video that several streams have seen, each with its own map, scores and weight."""
+        parts = [
+            self.cut(one.tcam, one.video_scores, classes=classes, attention=one.attention).weighted(one.weight)
+            for one in maps
+        ]
+        candidates = Candidates.concat(parts)
+        if self.pool_threshold is None or len(parts) == 1:
+            return self.combine(candidates)
+        found = Instances.concat([self.combine(part).instances for part in parts])
+        kept = nms(found, **vars(self.by(Nms, threshold=self.pool_threshold).combine))
+        return Proposals(kept, candidates, None)
+
+    def by(self, way: type[Combine], **settings: Any) -> "Proposer":
+        """The same candidates combined in another way, with these of its settings.
+
+        Fusion and NMS take over the groups of what they replace, so that a comparison changes one thing.
+
+        >>> RELEASED.by(Nms, threshold=0.5).combine
+        Nms(threshold=0.5, overlap='own_length', pad=1.0)
+        """
+        now = self.combine
+        if isinstance(now, way):
+            kept = vars(now)
+        elif isinstance(now, SoftNms) or way is SoftNms:
+            kept = {}
+        else:
+            kept = {"threshold": now.threshold, "overlap": now.overlap, "pad": now.pad}
+        return replace(self, combine=way(**kept | settings))
+
+    def at_temperature(self, temperature: float) -> "Proposer":
+        """The same with fusion at this temperature; suppression has none and stays as it is."""
+        return self.by(Fusion, temperature=temperature) if isinstance(self.combine, Fusion) else self
+
+
 #: The paper's test-time settings.
 PAPER = Proposer()
 #: The authors' released code, index for index (ends are one past the run, flanks are truncated, lengths inclusive).
 RELEASED = Proposer(
-    class_threshold=0.16,
-    dilation=(0.0, 1.0),
-    flank_scale=0.0785,
-    flank_power=0.9,
-    flank_rounding="truncate",
-    temperature=0.2,
-    overlap="own_length",
-    overlap_threshold=0.25,
-    overlap_pad=1.0,
-    logit="inner",
+    Cut(class_threshold=0.16, dilation=(0.0, 1.0), flanks=flanks.RELEASED, flank_rounding="truncate"),
+    Fusion(temperature=0.2, overlap="own_length", pad=1.0, logit="inner"),
 )
-PRESETS = {"paper": PAPER, "released": RELEASED}
+#: What we recommend, chosen on THUMOS14's training videos: the test settings of recipes/thumos14-gaufuse.yaml.
+RECOMMENDED = Proposer(
+    Cut(
+        class_threshold=0.05,
+        # 20 levels in even ratios
+        thresholds=(
+            *(0.003, 0.003823, 0.004871, 0.006208, 0.00791, 0.01008, 0.01284, 0.01637, 0.02086, 0.02658),
+            *(0.03386, 0.04315, 0.05498, 0.07005, 0.08927, 0.1137, 0.1449, 0.1847, 0.2354, 0.3),
+        ),
+        min_length=1.0,
+        dilation=(0.75, 0.75),
+        flanks=Flanks(0.1),
+        outer_weight=0.5,
+        upsample=4,
+        video_score_weight=0.05,
+    ),
+    Fusion(temperature=0.1, threshold=0.3, logit="inner"),
+)
+PRESETS = {"recommended": RECOMMENDED, "paper": PAPER, "released": RELEASED}
+if TYPE_CHECKING:
+    Preset = str
+else:
+    Preset = Literal[tuple(PRESETS)]

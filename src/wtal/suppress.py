@@ -14,7 +14,16 @@ Decay = Literal["linear", "gaussian"]
 
 
 def nms(instances: Instances, *, threshold: float = 0.5, overlap: Overlap = "iou", pad: float = 0.0) -> Instances:
-    """The best instance of each group that fusion would form, best first.
+    """Non-maximum suppression: the best instance of each group that fusion would form.
+
+    Args:
+        instances: Instances of one video; classes do not suppress each other.
+        threshold: An instance goes if its overlap with a better one exceeds this.
+        overlap: `iou`, or `own_length`: the intersection over the length of the instance that may go (RSKP).
+        pad: Added to lengths and intersections; 1 where positions are inclusive integers (the released code).
+
+    Returns:
+        The instances that stay, best first.
 
     >>> near = Instances([[0.0, 4.0], [0.0, 5.0], [8.0, 9.0]], scores=[0.5, 0.9, 0.1])
     >>> nms(near).segments.tolist()
@@ -32,10 +41,18 @@ def soft_nms(
     sigma: float = 0.5,
     min_score: float = 1e-3,
 ) -> Instances:
-    """All instances with scores that decay by their tIoU with better ones of their class, best first.
+    """Soft-NMS: scores decay by their tIoU with better instances of their class.
 
-    `linear`: a score shrinks by `1 - tIoU` where the tIoU exceeds `threshold`; `gaussian`: by `exp(-tIoU² / sigma)`
-    always. What falls below `min_score` is dropped.
+    Args:
+        instances: Instances of one video.
+        decay: `linear` multiplies a score by `1 - tIoU` where the tIoU exceeds `threshold`; `gaussian` always by
+            `exp(-tIoU² / sigma)`.
+        threshold: For `linear`: up to this tIoU nothing decays.
+        sigma: For `gaussian`: the larger, the slower the decay.
+        min_score: Instances whose score falls below this are dropped.
+
+    Returns:
+        The instances with their new scores, best first.
 
     >>> near = Instances([[0.0, 4.0], [0.0, 5.0]], scores=[0.5, 0.9])
     >>> soft_nms(near, decay="linear").scores.round(3).tolist()

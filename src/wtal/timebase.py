@@ -1,6 +1,6 @@
 """TimeBase: the only place where snippet positions and seconds meet."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +17,11 @@ class TimeBase:
     `(p + offset_snippets) * stride_frames / fps`. The offset is explicit because it matters: on the usual
     THUMOS14 features half a snippet is worth about two points of mAP (see docs/guide/time.md).
 
+    Args:
+        fps: Frames a second of the video that the features were made from.
+        stride_frames: Frames from one snippet to the next.
+        offset_snippets: Where the first snippet starts, in snippets.
+
     >>> TimeBase().to_seconds(np.array([0.0, 25.0])).tolist()
     [0.0, 16.0]
     >>> TimeBase(offset_snippets=-0.5).to_seconds(np.array([25.0])).tolist()
@@ -24,11 +29,8 @@ class TimeBase:
     """
 
     fps: float = 25.0
-    """Frames a second of the video that the features were made from."""
     stride_frames: float = 16.0
-    """Frames from one snippet to the next."""
     offset_snippets: float = 0.0
-    """Where the first snippet starts, in snippets."""
 
     def __post_init__(self) -> None:
         for name in ("fps", "stride_frames"):
@@ -43,6 +45,14 @@ class TimeBase:
         """Seconds from the start of one snippet to the start of the next."""
         return self.stride_frames / self.fps
 
+    def at(self, offset_snippets: float | None) -> "TimeBase":
+        """This clock with the first snippet starting elsewhere; None: as it is.
+
+        >>> TimeBase(stride_frames=8).at(-0.5)
+        TimeBase(fps=25.0, stride_frames=8, offset_snippets=-0.5)
+        """
+        return self if offset_snippets is None else replace(self, offset_snippets=offset_snippets)
+
     def to_seconds(self, positions: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Seconds at these grid positions."""
         # multiplied before divided: whole positions give the float nearest to the exact second
@@ -53,7 +63,11 @@ class TimeBase:
         return seconds * self.fps / self.stride_frames - self.offset_snippets
 
     def instances_to_seconds(self, instances: Instances, *, duration_s: float = np.inf) -> Instances:
-        """Instances of the snippet grid in seconds, cut to the video; what lies wholly outside it is dropped.
+        """Instances of the snippet grid in seconds, cut to the video.
+
+        Args:
+            instances: Instances in snippets.
+            duration_s: Length of the video; what lies beyond it is cut off, and dropped if nothing is left.
 
         >>> found = Instances([[0.0, 2.0]], unit="snippets")
         >>> TimeBase(offset_snippets=-0.5).instances_to_seconds(found).segments.tolist()

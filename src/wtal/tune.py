@@ -17,10 +17,12 @@ import numpy as np
 from wtal.annotations import Annotations
 from wtal.errors import InputError
 from wtal.evaluate import score
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
+from wtal.localize import localize_map
+from wtal.maps import ActivationMap
 from wtal.propose import Proposer
 from wtal.timebase import TimeBase
+from wtal.typed import changed
 
 #: A gain in mAP below this is no gain: it keeps the choice from following noise.
 LEAST_GAIN = 0.02
@@ -38,7 +40,7 @@ class Settings:
 class Known:
     """Videos with maps of one or several runs (the streams of each) and with their true instances."""
 
-    runs: tuple[Mapping[str, tuple[VideoMap, ...]], ...]
+    runs: tuple[Mapping[str, tuple[ActivationMap, ...]], ...]
     clocks: Mapping[str, TimeBase]
     durations_s: Mapping[str, float]
     truth: Annotations
@@ -58,17 +60,16 @@ class Known:
         """The instances of each run in seconds."""
         return [{name: self._one(name, maps, settings) for name, maps in run.items()} for run in self.runs]
 
-    def _one(self, name: str, maps: tuple[VideoMap, ...], settings: Settings) -> Instances:
-        clock = replace(self.clocks[name], offset_snippets=settings.offset_snippets)
-        found = settings.proposer.of_maps(maps).instances
-        return clock.instances_to_seconds(found, duration_s=self.durations_s[name])
+    def _one(self, name: str, maps: tuple[ActivationMap, ...], settings: Settings) -> Instances:
+        clock = self.clocks[name].at(settings.offset_snippets)
+        return localize_map(maps, settings.proposer, clock, self.durations_s[name])
 
     def scores(self, found: Sequence[Mapping[str, Instances]]) -> dict[str, float]:
         """Average mAP by each protocol, mean over the runs."""
-        subset = next(iter(self.truth.videos.values())).subset
+        split = next(iter(self.truth.videos.values())).split
         return {
             protocol: float(
-                np.mean([score(one, self.truth, protocol=protocol, subset=subset).map.mean() for one in found])
+                np.mean([score(one, self.truth, protocol=protocol, split=split).map.mean() for one in found])
             )
             for protocol in self.protocols
         }
@@ -94,23 +95,23 @@ def levels(lowest: float, highest: float, n: int = 20) -> tuple[float, ...]:
     return tuple(float(f"{value:.4g}") for value in np.geomspace(lowest, highest, n))
 
 
-#: The values that are tried for each setting; `dilation` is the same on both sides.
+#: The values that are tried for each setting, a dotted path into the proposer; dilation is the same on both sides.
 GRID: Mapping[str, tuple[Any, ...]] = {
-    "thresholds": tuple(
+    "cut.thresholds": tuple(
         levels(low, high) for low in (0.0003, 0.001, 0.003, 0.01, 0.03) for high in (0.1, 0.3, 0.5, 0.8)
     ),
-    "upsample": (1, 2, 4, 8),
-    "dilation": tuple((d, d) for d in (-0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25)),
+    "cut.upsample": (1, 2, 4, 8),
+    "cut.dilation": tuple((d, d) for d in (-0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25)),
     "offset_snippets": (-0.75, -0.5, -0.25, 0.0, 0.25),
-    "min_length": (1.0, 2.0, 3.0),
-    "flank_scale": (0.05, 0.1, 0.15, 0.25, 0.4),
-    "outer_weight": (0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
-    "temperature": (0.01, 0.03, 0.1, 0.2, 0.5, 2.0),
-    "overlap": ("iou", "own_length"),
-    "overlap_threshold": (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6),
-    "logit": ("inner", "score"),
-    "class_threshold": (0.02, 0.05, 0.1, 0.16),
-    "video_score_weight": (0.0, 0.05, 0.1, 0.2),
+    "cut.min_length": (1.0, 2.0, 3.0),
+    "cut.flanks.scale": (0.05, 0.1, 0.15, 0.25, 0.4),
+    "cut.outer_weight": (0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
+    "combine.temperature": (0.01, 0.03, 0.1, 0.2, 0.5, 2.0),
+    "combine.overlap": ("iou", "own_length"),
+    "combine.threshold": (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6),
+    "combine.logit": ("inner", "score"),
+    "cut.class_threshold": (0.02, 0.05, 0.1, 0.16),
+    "cut.video_score_weight": (0.0, 0.05, 0.1, 0.2),
 }
 
 
@@ -118,7 +119,7 @@ def tune(
     known: Known,
     start: Settings,
     *,
-    grid: Mapping[str, Sequence[Any]] = GRID,
+    grid: Mapping[str, Sequence[Any]] | None = None,
     rounds: int = 3,
     folds: int = 5,
     workers: int = 1,
@@ -126,14 +127,17 @@ def tune(
 ) -> Choice:
     """Choose on all videos; with `folds`, choose on the others of each fold too, and localize the fold with that.
 
+    `grid` has the values to try by setting: without one, those of `GRID` that the start has, as NMS has no temperature.
     `watch` hears what has been tried and the best average mAP so far.
     """
     names = list(known.truth.videos)
     if folds == 1 or folds < 0 or folds > len(names):
         raise InputError(f"folds must be 0, for none, or 2 to {len(names)}, the number of videos; got {folds}")
-    unknown = sorted(set(grid) - {"offset_snippets", *Proposer.__dataclass_fields__})
-    if unknown:
-        raise InputError(f"the proposer has no setting {', '.join(unknown)}")
+    if grid is None:
+        grid = {name: values for name, values in GRID.items() if _has(start, name)}
+    for name, values in grid.items():
+        for value in values:
+            _with(start, name, value)  # which says so if there is no such setting, or it takes no such value
     with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
         chosen = _ascend(known, start, grid, rounds, pool, watch)
         held_out = None
@@ -179,7 +183,16 @@ def _ascend(
 def _with(settings: Settings, name: str, value: Any) -> Settings:
     if name == "offset_snippets":
         return replace(settings, offset_snippets=value)
-    return replace(settings, proposer=replace(settings.proposer, **{name: value}))
+    return replace(settings, proposer=changed(settings.proposer, name, value))
+
+
+def _has(settings: Settings, name: str) -> bool:
+    if name == "offset_snippets":
+        return True
+    found: Any = settings.proposer
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is not None
 
 
 def _values(known: Known, tried: Sequence[Settings], pool: Executor | None) -> Iterator[float]:

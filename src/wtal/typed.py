@@ -1,8 +1,13 @@
-"""Plain data, as YAML or JSON gives it, into frozen dataclasses and back; a wrong key or type is a helpful error."""
+"""Plain data, as YAML or JSON gives it, into frozen dataclasses and back; a wrong key or type is a helpful error.
 
+Where a field may hold one of several dataclasses, its value is a mapping with one key that names the class in lower
+case: `combine: {soft_nms: {sigma: 0.3}}` for a `SoftNms`.
+"""
+
+import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from inspect import Parameter, signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -28,7 +33,7 @@ def parse(kind: type[T], given: Any, where: str = "") -> T:
     missing = [name for name, field in known.items() if _is_required(field) and name not in given]
     if missing:
         raise InputError(f"{_at(where, missing[0])} is missing; it has no default")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     return kind(**{key: _value(hints[key], value, _at(where, key)) for key, value in given.items()})
 
 
@@ -52,12 +57,48 @@ def parse_options(
 def plain(value: Any) -> Any:
     """The inverse of `parse`: dicts, lists, numbers and strings only, all defaults filled in."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {name: _plain_of(kind, getattr(value, name)) for name, kind in _hints(type(value)).items()}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value
+
+
+def _plain_of(kind: Any, value: Any) -> Any:
+    """A field of this kind; one of several dataclasses is named by its key."""
+    return {key_of(type(value)): plain(value)} if type(value) in choices(kind).values() else plain(value)
+
+
+def choices(kind: Any) -> dict[str, type]:
+    """The dataclasses among which a union leaves the choice, by their keys; none where it leaves none."""
+    named = [one for one in get_args(kind) if isinstance(one, type) and is_dataclass(one)]
+    return {key_of(one): one for one in named} if len(named) > 1 else {}
+
+
+def key_of(kind: type) -> str:
+    """The key that names a class.
+
+    >>> class SoftNms: ...
+    >>> key_of(SoftNms)
+    'soft_nms'
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def changed(value: T, path: str, given: Any, where: str = "") -> T:
+    """A dataclass with another value at the end of a dotted path, checked as `parse` checks it.
+
+    >>> from wtal.timebase import TimeBase
+    >>> changed(TimeBase(), "fps", 30)
+    TimeBase(fps=30.0, stride_frames=16.0, offset_snippets=0.0)
+    """
+    name, _, rest = path.partition(".")
+    hints = _hints(type(value)) if is_dataclass(value) else {}
+    _refuse_unknown([name], hints, where)
+    here = _at(where, name)
+    inner = changed(getattr(value, name), rest, given, here) if rest else _value(hints[name], given, here)
+    return replace(value, **{name: inner})  # type: ignore[type-var]
 
 
 def differences(old: Any, new: Any, where: str = "") -> list[str]:
@@ -72,10 +113,15 @@ def differences(old: Any, new: Any, where: str = "") -> list[str]:
     return [] if old == new else [f"{where} ({old}, now {new})"]
 
 
+def _hints(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
 def _value(kind: Any, given: Any, where: str) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return _one_of(arguments, given, where)
+        return _one_of(kind, given, where)
     if origin is Literal:
         if given not in arguments:
             hint = did_you_mean(str(given), [str(one) for one in arguments])
@@ -88,7 +134,8 @@ def _value(kind: Any, given: Any, where: str) -> Any:
     if origin in (dict, Mapping):
         if not isinstance(given, Mapping):
             raise InputError(f"{where} must be a mapping of keys to values, got {_shown(given)}")
-        return {str(key): _frozen(value) for key, value in given.items()}
+        kind_of_value = arguments[1] if arguments else Any
+        return {str(key): _value(kind_of_value, value, _at(where, str(key))) for key, value in given.items()}
     if kind in _PLAIN:
         return _scalar(kind, given, where)
     return _frozen(given)
@@ -111,10 +158,19 @@ def _scalar(kind: type, given: Any, where: str) -> Any:
     raise InputError(f"{where} must be {_PLAIN[kind]}, got {_shown(given)}")
 
 
-def _one_of(kinds: Sequence[Any], given: Any, where: str) -> Any:
+def _one_of(union: Any, given: Any, where: str) -> Any:
+    kinds, named = get_args(union), choices(union)
     if given is None and type(None) in kinds:
         return None
-    rest = [kind for kind in kinds if kind is not type(None)]
+    if named and isinstance(given, Mapping):
+        _refuse_unknown(given, named, where)
+        if len(given) != 1:
+            raise InputError(f"{where} must have one key of {', '.join(named)}, got {', '.join(given) or 'none'}")
+        ((key, value),) = given.items()
+        return parse(named[key], value, _at(where, key))
+    rest = [kind for kind in kinds if kind is not type(None) and kind not in named.values()]
+    if not rest:
+        raise InputError(f"{where} must be a mapping with one key of {', '.join(named)}, got {_shown(given)}")
     for kind in rest[:-1]:
         try:
             return _value(kind, given, where)
@@ -136,7 +192,7 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def _refuse_unknown(given: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
+def _refuse_unknown(given: Iterable[Any], known: Iterable[str], where: str) -> None:
     for key in given:
         if key not in known:
             hint = did_you_mean(str(key), known)

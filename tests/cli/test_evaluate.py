@@ -93,12 +93,13 @@ def test_a_cut_file_is_an_input_error(files):
         evaluate(files / "half.json", files / "gt.json")
 
 
-def test_golden_files_through_the_command(golden, thumos14, capsys):
+@pytest.mark.parametrize("protocol", ["thumos14-wtalc", "thumos14-paper"])
+def test_golden_files_through_the_command(golden, thumos14, capsys, protocol):
     evaluate(
         golden / "fused_released_a.json",
         thumos14 / "gt.json",
-        protocol="thumos14-wtalc",
-        ambiguous=thumos14 / "Ambiguous_test.txt",
+        protocol=protocol,
+        ambiguous=None if protocol == "thumos14-paper" else thumos14 / "Ambiguous_test.txt",
         unit="snippets",
         as_json=True,
     )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from wtal.cli import main
-from wtal.formats.tcam import VideoMap, write_tcams
+from wtal.formats.maps import write_maps
+from wtal.maps import ActivationMap
 
 
 def failing(capsys, *arguments):
@@ -34,13 +35,13 @@ def test_a_misspelt_command_gets_a_suggestion(capsys):
 def maps(tmp_path):
     rng = np.random.default_rng(0)
     curves = np.repeat(rng.random((20, 2)) > 0.6, 5, axis=0) * 0.5
-    write_tcams(tmp_path / "maps.npz", ["Run", "Jump"], [VideoMap("v1", curves, np.array([0.9, 0.0]))])
+    write_maps(tmp_path / "maps.npz", ["Run", "Jump"], {"v1": [ActivationMap("v1", curves, np.array([0.9, 0.0]))]})
     return tmp_path / "maps.npz"
 
 
 def test_localize_writes_predictions_in_seconds(maps, tmp_path, capsys):
     out = tmp_path / "found.json"
-    main(["localize", "--tcam", str(maps), "-o", str(out), "--fps", "25", "--stride-frames", "16"])
+    main(["localize", "--tcam", str(maps), "-o", str(out), "--preset", "paper", "--fps", "25", "--stride-frames", "16"])
     found = json.loads(out.read_text())["results"]["v1"]
     assert found
     assert {row["label"] for row in found} == {"Run"}
@@ -50,10 +51,32 @@ def test_localize_writes_predictions_in_seconds(maps, tmp_path, capsys):
 
 def test_options_and_presets_change_the_outcome(maps, tmp_path):
     outcomes = []
-    for name, options in {"paper": [], "released": ["--preset", "released"], "nms": ["--combine", "nms"]}.items():
+    for name, options in {
+        "default": [],
+        "recommended": ["--preset", "recommended"],
+        "paper": ["--preset", "paper"],
+        "released": ["--preset", "released"],
+        "nms": ["--combine", "nms"],
+        "timid-nms": ["--combine=nms", "--combine.threshold", "0.95"],
+        "soft": ["--combine", "soft_nms", "--combine.sigma", "0.3", "--combine.min-score", "0.0"],
+    }.items():
         main(["localize", "--tcam", str(maps), "-o", str(tmp_path / f"{name}.csv"), *options])
         outcomes.append((tmp_path / f"{name}.csv").read_text())
-    assert outcomes[0] != outcomes[1]
+    assert outcomes[0] == outcomes[1]
+    assert len(set(outcomes)) == len(outcomes) - 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--combine", "nmss"], "--combine is fusion or nms or soft_nms, got 'nmss'"),
+        (["--combine", "soft_nms", "--combine.threshold", "0.5"], "gaussian decay has no threshold"),
+    ],
+)
+def test_a_way_of_combining_has_its_own_settings_alone(maps, capsys, options, message):
+    code, said = failing(capsys, "localize", "--tcam", str(maps), *options)
+    assert code == 2
+    assert message in said
 
 
 def test_a_preset_can_be_overridden(maps, tmp_path):
@@ -63,7 +86,7 @@ def test_a_preset_can_be_overridden(maps, tmp_path):
             "--tcam",
             str(maps),
             "--preset=released",
-            "--class-threshold",
+            "--cut.class-threshold",
             "0.99",
             "-o",
             str(tmp_path / "o.json"),
@@ -77,8 +100,8 @@ def test_a_preset_can_be_overridden(maps, tmp_path):
     [
         (["--tcam", "nowhere.npz"], "nowhere.npz"),
         (["--preset", "best"], "best"),
-        (["--temperature", "0"], "temperature"),
-        (["--thresholds", "-0.1"], "-0.1"),
+        (["--combine.temperature", "0"], "temperature"),
+        (["--cut.thresholds", "-0.1"], "-0.1"),
         (["--fps", "0"], "fps"),
     ],
 )

@@ -8,7 +8,7 @@ import yaml
 from small import RECIPE, make_store
 from wtal.cli import main
 from wtal.data.store import Store
-from wtal.training import train
+from wtal.training import Execution, train
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,8 @@ def folder(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     (folder / "tiny.yaml").write_text(RECIPE)
     for name, data in {"1": store.fold(1, 2), "2": store.fold(2, 2), "all": store}.items():
-        train(folder / "tiny.yaml", data, folder / name, threads=1)
-    (folder / "grid.yaml").write_text("temperature: [0.03, 0.3]\n")
+        train(folder / "tiny.yaml", data, folder / name, execution=Execution(threads=1))
+    (folder / "grid.yaml").write_text("combine.temperature: [0.03, 0.3]\ncut.dilation: [[0, 0]]\n")
     return folder
 
 
@@ -49,7 +49,7 @@ def test_folds_choose_together_on_the_videos_that_they_held_out(
     tune(store, folder, 1, 2, "--held-out", "--folds", "2")
     assert sorted(map(sorted, asked.values())) == sorted(sorted(store.fold(k, 2).names("test")) for k in (1, 2))
     assert f"{len(store.names('train'))} held-out videos" in " ".join(capsys.readouterr().out.split())
-    assert "temperature" in yaml.safe_load((folder / "tuned.yaml").read_text())["test"]["proposer"]
+    assert "temperature" in yaml.safe_load((folder / "tuned.yaml").read_text())["test"]["proposer"]["combine"]["fusion"]
 
 
 @pytest.mark.parametrize(

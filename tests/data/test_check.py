@@ -7,9 +7,10 @@ import pytest
 
 from wtal.data import Store, VideoRecord
 from wtal.data.check import check_features, check_labels, check_source, check_store
-from wtal.data.clock import Length, check_clock
 from wtal.data.convert import convert
-from wtal.data.layouts import Given, read_source
+from wtal.data.durations import Length, check_durations
+from wtal.data.layouts import read_source
+from wtal.data.source import Given
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
 
@@ -121,28 +122,28 @@ def _lengths(snippets_per_second: float, durations: list[float]) -> list[Length]
 
 
 def test_right_durations_pass_the_clock() -> None:
-    assert check_clock(_lengths(25 / 16, [10.0, 60.0, 600.0, 7200.0])) == []
+    assert check_durations(_lengths(25 / 16, [10.0, 60.0, 600.0, 7200.0])) == []
 
 
 def test_one_wrong_duration_is_that_videos_fault() -> None:
     lengths = [*_lengths(25 / 16, [100.0] * 5), Length(VideoRecord("odd", "train", (), 50.0), 156)]
-    (finding,) = check_clock(lengths)
+    (finding,) = check_durations(lengths)
     assert (finding.severity, finding.video) == ("warning", "odd")
     assert "156 snippets · 16 frames / 25 fps = 99.8 s, but the video lasts 50.0 s" in finding.what
 
 
 def test_all_durations_wrong_is_the_frame_rates_fault() -> None:
-    (finding,) = check_clock(_lengths(10 / 16, [100.0, 200.0, 300.0, 400.0, 500.0]))
+    (finding,) = check_durations(_lengths(10 / 16, [100.0, 200.0, 300.0, 400.0, 500.0]))
     assert (finding.severity, finding.video) == ("error", None)
     assert "--fps 10.0 would fit" in finding.fix
 
 
 def test_actions_after_the_features_end_are_found() -> None:
     short = Length(VideoRecord("v", "train", ()), 100, last_end_s=120.0)
-    (finding,) = check_clock([short, Length(VideoRecord("w", "train", ()), 100, last_end_s=63.0)])
+    (finding,) = check_durations([short, Length(VideoRecord("w", "train", ()), 100, last_end_s=63.0)])
     assert "1 videos have actions after the end of their features: v" in finding.what
     right = TimeBase(fps=10.0)
-    assert check_clock([Length(VideoRecord("v", "train", (), None, right), 100, last_end_s=120.0)]) == []
+    assert check_durations([Length(VideoRecord("v", "train", (), None, right), 100, last_end_s=120.0)]) == []
 
 
 def test_fps_given_by_the_user_settles_the_clock(tmp_path: Path, make_gt: Make, make_features: Make) -> None:

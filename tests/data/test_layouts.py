@@ -11,15 +11,16 @@ import pytest
 from wtal.data import Store
 from wtal.data.convert import convert
 from wtal.data.findings import errors
-from wtal.data.layouts import Given, Layout, guess_layout, read_source
-from wtal.data.record import canonical_splits
+from wtal.data.layouts import LAYOUTS, guess_layout, read_source
+from wtal.data.source import Given
+from wtal.data.video_record import canonical_splits
 from wtal.errors import InputError, MissingExtraError
 from wtal.timebase import TimeBase
 
 Make = Callable[..., Any]
 
 
-def _store(path: Path, layout: Layout, out: Path, given: Given | None = None, **options: Any) -> Store:
+def _store(path: Path, layout: str, out: Path, given: Given | None = None, **options: Any) -> Store:
     convert(read_source(path, layout, given), out, **options)
     return Store.open(out)
 
@@ -154,7 +155,7 @@ def test_wtalc_arrays_become_a_store(wtalc: Path, tmp_path: Path) -> None:
     assert store.classes == ("Run", "Jump")  # in the order of classlist.npy
     assert store.names("train") == ("a", "b")  # THUMOS14 trains on what it calls validation
     assert store.tags().tolist() == [[1, 0], [1, 1], [0, 1]]
-    assert {stream: at.stop - at.start for stream, at in store.streams.items()} == {"rgb": 3, "flow": 3}
+    assert store.streams == {"rgb": 3, "flow": 3}
     assert store.timebase("a") == TimeBase(fps=25.0)  # whatever extracted_fps.npy says
     truth = store.truth()
     assert truth.videos["b"].instances.segments.tolist() == [[0.0, 1.0], [1.0, 2.0]]  # the empty one is left out
@@ -248,7 +249,7 @@ def test_a_folder_and_a_csv_are_enough(folder: Make, tmp_path: Path) -> None:
     assert store.names("test") == ("c",)
     assert store.tags("test").sum() == 0
     assert list(store.streams) == ["features"]
-    assert not (store.path / "gt.json").exists()
+    assert not store.has_truth
 
 
 def test_without_a_split_everything_is_for_training_and_clocks_may_differ(folder: Make, tmp_path: Path) -> None:
@@ -352,7 +353,7 @@ def test_h5_layout_reads_datasets_or_groups(
         read_source(tmp_path / "x.h5", "h5")
     given = Given(tags=tmp_path / "t.csv")
     said = [finding.what for finding in read_source(tmp_path / "x.h5", "h5", given).findings]
-    assert said == ["1 of 3 videos have no features: c", "1 feature sets belong to no listed video: extra"]
+    assert said == ["1 of 3 train videos have no features: c", "1 feature files belong to no listed video: extra"]
     store = _store(tmp_path / "x.h5", "h5", tmp_path / "s", given)
     np.testing.assert_array_equal(store.features("a"), np.hstack([x, 2 * x]))
 
@@ -368,6 +369,11 @@ def test_a_real_h5_file_is_read(tmp_path: Path, make_features: Make) -> None:
 
 
 # ---------------------------------------------------------------- all
+
+
+def test_an_unknown_layout_is_told_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"no layout 'kola'; there are {', '.join(LAYOUTS)}"):
+        read_source(tmp_path, "kola")
 
 
 def test_every_mix_of_split_names_has_one_meaning() -> None:

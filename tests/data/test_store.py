@@ -11,8 +11,8 @@ from wtal.data import Store, VideoRecord, new_store
 from wtal.data.check import check_store
 from wtal.data.convert import convert
 from wtal.data.store import is_store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
 
@@ -209,7 +209,7 @@ def test_folds_divide_the_training_videos_and_hide_the_test_videos(tmp_path: Pat
         assert fold.names("unused") == store.names("test")
         assert sorted(tag for name in tested for tag in fold.records[name].tags) == list(store.classes)
         truth = fold.truth()
-        assert {name for name, video in truth.videos.items() if video.subset == "test"} == tested
+        assert {name for name, video in truth.videos.items() if video.split == "test"} == tested
         assert (fold.features("train_00003") == store.features("train_00003")).all()
     assert len({fold.fingerprint for fold in (store, *folds)}) == 5
     for number, of in ((0, 4), (5, 4), (1, 1)):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from wtal.annotations import Annotations, Video
 from wtal.data import Store
 from wtal.data.convert import convert
-from wtal.data.source import join_streams
-from wtal.data.storyboard import random_annotations
-from wtal.data.synthetic import Difficulty, World, synthetic_source, video_features
+from wtal.data.streams import join_streams
+from wtal.data.synthetic import Difficulty, World, synthetic_features, synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.timebase import TimeBase
@@ -48,7 +48,7 @@ def test_made_up_annotations_make_sense(
             assert video.instances.ends.max() <= video.duration_s + 0.02  # times are rounded
             assert video.instances.class_ids.max() < n_classes
     if background == 0:
-        train = made.of_subset("train").videos.values()
+        train = made.of_split("train").videos.values()
         assert {int(label) for video in train for label in video.instances.class_ids} == set(range(n_classes))
 
 
@@ -78,7 +78,7 @@ def test_the_action_shows_where_it_is_and_nowhere_else(start: float, length: flo
     clock = TimeBase(25.0, 16.0, -0.5)
     one = Instances([[start, start + length]])
     bare = replace(QUIET, context=0.0, shoulder=0.0)
-    x = video_features(world, one, 120, np.random.default_rng(1), timebase=clock, difficulty=bare)
+    x = synthetic_features(world, one, 120, np.random.default_rng(1), timebase=clock, difficulty=bare)
     shown = world.evidence(x)[:, 0] > 0.05
     first, past = clock.to_positions(one.segments)[0]
     centres = np.arange(120) + 0.5
@@ -91,7 +91,7 @@ def test_only_parts_of_an_action_are_salient_and_the_context_spills_over() -> No
     one = Instances([[19.2, 44.8]])  # snippets 30 to 70
     inside, spilt = [], []
     for seed in range(20):
-        x = video_features(world, one, 100, np.random.default_rng(seed), difficulty=QUIET)
+        x = synthetic_features(world, one, 100, np.random.default_rng(seed), difficulty=QUIET)
         strength = world.evidence(x)[30:70, 0]
         inside.append((strength > 0.75 * strength.max()).mean())
         scene = x @ world.rotation.T @ world.contexts[0]
@@ -106,7 +106,7 @@ def test_an_end_is_the_middle_of_a_shoulder_of_its_own_extent() -> None:
     flat = replace(QUIET, context=0.0, plateau=0.6, shoulder=0.25)
     crossed = {level: [] for level in (0.1, 0.5, 0.9)}
     for seed in range(60):
-        x = video_features(world, one, 200, np.random.default_rng(seed), difficulty=flat)
+        x = synthetic_features(world, one, 200, np.random.default_rng(seed), difficulty=flat)
         strength = world.evidence(x)[:, 0]
         for side in (strength, strength[::-1]):
             plateau = np.median(side[70:130])

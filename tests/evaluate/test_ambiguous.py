@@ -3,7 +3,7 @@ import pytest
 
 from wtal.annotations import Annotations, Video
 from wtal.errors import InputError
-from wtal.evaluate import read_ambiguous, score
+from wtal.evaluate import PROTOCOLS, read_ambiguous, score
 from wtal.instances import Instances
 
 
@@ -23,6 +23,17 @@ def test_predictions_that_touch_an_interval_are_dropped_in_either_form(protocol)
 def test_a_list_that_drops_nothing_is_still_on():
     truth = Annotations(("Run",), {"a": Video("test", None, Instances([[0.0, 6.4]]))})
     assert score({}, truth, ambiguous={}).n_ambiguous == 0
+
+
+def test_the_papers_protocol_has_a_list_of_its_own_that_another_replaces():
+    name = "video_test_0000278"  # ambiguous until 1.4 s
+    truth = Annotations(("Run",), {name: Video("test", None, Instances([[6.4, 12.8]]))})
+    found = {name: Instances([[6.4, 12.8], [0.0, 1.28]], scores=[0.5, 0.9])}
+    measured = score(found, truth, protocol="thumos14-paper")
+    assert (measured.n_ambiguous, measured.map[0]) == (1, 100.0)
+    assert score(found, truth, protocol="thumos14-paper", ambiguous={}).n_ambiguous == 0
+    for protocol in PROTOCOLS.keys() - {"thumos14-paper", "activitynet13"}:
+        assert score(found, truth, protocol=protocol).n_ambiguous is None
 
 
 @pytest.mark.parametrize("line", ["video 1.0", "video 1.0 two", "video 1 2 3"])

@@ -14,8 +14,8 @@ CLASSES = ("Dive", "Jump", "Run")
 COARSE_SCORES = st.sampled_from([0.25, 0.5, 0.75])  # so that ties are the rule
 
 
-def annotated(truth, subset="test"):
-    return Annotations(CLASSES, {name: Video(subset, None, found) for name, found in truth.items()})
+def annotated(truth, split="test"):
+    return Annotations(CLASSES, {name: Video(split, None, found) for name, found in truth.items()})
 
 
 videos = st.dictionaries(st.sampled_from("abcd"), instances(), min_size=1)
@@ -46,7 +46,7 @@ def test_wtalc_form_is_the_brute_force_matcher_on_whole_snippets(truth, found):
 def test_truth_scored_against_itself_is_100(truth):
     assume(any(map(len, truth.values())))
     for protocol in ("thumos14", "activitynet13"):
-        measured = score(truth, annotated(truth, PROTOCOLS[protocol].subsets[0]), protocol=protocol)
+        measured = score(truth, annotated(truth, PROTOCOLS[protocol].splits[0]), protocol=protocol)
         np.testing.assert_allclose(measured.map, 100.0)
         assert all(value == pytest.approx(100.0) for value in measured.average.values())
 
@@ -115,7 +115,7 @@ def test_a_prediction_in_an_unknown_video_is_a_false_positive_and_is_counted():
     assert measured.map[0] == 50.0
 
 
-def test_predictions_in_another_subset_are_left_out_and_counted():
+def test_predictions_in_another_split_are_left_out_and_counted():
     known = Annotations(
         CLASSES,
         {
@@ -124,11 +124,11 @@ def test_predictions_in_another_subset_are_left_out_and_counted():
         },
     )
     found = {"a": Instances([[1.0, 2.0]], scores=[0.5]), "b": Instances([[7.0, 9.0]], scores=[0.9])}
-    with pytest.warns(DataWarning, match=r"1 predicted video\(s\) belong to another subset, the first is b"):
+    with pytest.warns(DataWarning, match=r"1 predicted video\(s\) belong to another split, the first is b"):
         measured = score(found, known)
     assert measured.map[0] == 100.0
     with pytest.warns(DataWarning, match="the first is a"):
-        assert score(found, known, subset="train").map[0] == 0.0
+        assert score(found, known, split="train").map[0] == 0.0
 
 
 def test_the_210_videos_of_the_activitynet_form():
@@ -144,7 +144,7 @@ def test_the_210_videos_of_the_activitynet_form():
     ("arguments", "message"),
     [
         ({"protocol": "thumos15"}, "no protocol 'thumos15'; there are thumos14"),
-        ({"subset": "training"}, r"no video of subset training; the file has \['test'\]"),
+        ({"split": "training"}, r"no video of split training; the file has \['test'\]"),
         ({"protocol": Protocol("odd", (0.0,), (), ("test",))}, "thresholds lie in"),
     ],
 )

@@ -40,6 +40,16 @@ def test_thumos14_in_both_forms(golden, thumos14, form, name, file, with_list):
     assert measured.average["0.1:0.7"] == pytest.approx(reference[f"{form}_avg"], abs=0.04)
 
 
+def test_the_papers_own_protocol_brings_its_list(golden, thumos14):
+    reference = json.loads((golden / "thumos14_scores_a.json").read_text())["fusion_without_ambiguous"]
+    truth = read_annotations(thumos14 / "gt.json")
+    found = read_predictions(golden / "fused_released_a.json", truth.classes, unit="snippets")
+    measured = score(found, truth, protocol="thumos14-paper")
+    assert measured.n_ambiguous == 85
+    np.testing.assert_allclose(measured.map, reference["wtalc"], atol=0.01)
+    assert measured.average["0.1:0.7"] == pytest.approx(reference["wtalc_avg"], abs=0.01)
+
+
 def test_activitynet13(golden):
     reference = json.loads((golden / "activitynet_scores.json").read_text())
     truth = read_annotations(golden / "activitynet_gt.json")
@@ -54,7 +64,7 @@ def test_the_whole_activitynet13_truth_scores_100_against_itself(activitynet13):
     with pytest.warns(DataWarning, match=r"left out 12 segment\(s\) without start < end.*ZZVrH3Hv1fM"):
         truth = read_annotations(activitynet13 / "gt.json")
     assert len(truth.classes) == 200
-    chosen = truth.of_subset("validation").videos
+    chosen = truth.of_split("validation").videos
     assert sum(video.duration_s is None for video in truth.videos.values()) == 188
     found = {name: video.instances for name, video in chosen.items()}
     measured = score(found, truth, protocol="activitynet13")

@@ -59,7 +59,7 @@ def test_annotations_come_back_as_they_went(tmp_path):
     back = read_annotations(tmp_path / "gt.json")
     assert back.classes == CLASSES
     for name, video in truth.videos.items():
-        assert (back.videos[name].subset, back.videos[name].duration_s) == (video.subset, video.duration_s)
+        assert (back.videos[name].split, back.videos[name].duration_s) == (video.split, video.duration_s)
         same(back.videos[name].instances, video.instances)
 
 
@@ -149,7 +149,7 @@ BAD_PREDICTIONS = {
     "no score": (one(score=...), "prediction 0 of video v7 has no score"),
     "no segment": (one(segment=...), "prediction 0 of video v7 needs a segment"),
     "no label": (one(label=...), "prediction 0 of video v7 has no label"),
-    "a label in another case": (one(label="dive"), "has label 'dive', .* 3 classes; did you mean 'Dive'"),
+    "a label in another case": (one(label="dive"), r"has label 'dive', .* 3 classes \(did you mean Dive"),
     "an unknown label": (one(label="Xyzzy"), "prediction 0 of video v7 has label 'Xyzzy'"),
     "a label number": (one(label=3), "wanted a class name, got 3"),
     "a score that is nan": (one(score=float("nan")), "score of prediction 0 of video v7 is nan"),
@@ -163,6 +163,15 @@ def test_bad_predictions_name_the_file_and_the_culprit(tmp_path, kind):
     with pytest.raises(InputError, match=message) as caught:
         read_predictions(write(tmp_path / "found.json", content), CLASSES)
     assert "found.json" in str(caught.value)
+
+
+def test_an_unknown_suffix_is_refused_before_anything_is_written(tmp_path):
+    for name, got in (("found.pkl", "ends with .pkl"), ("found", "has no ending")):
+        with pytest.raises(InputError, match=f"{got}; files of predictions end with .json or .csv"):
+            write_predictions(tmp_path / name, {}, CLASSES)
+        with pytest.raises(InputError, match=got):
+            read_predictions(tmp_path / name, CLASSES)
+    assert not list(tmp_path.iterdir())
 
 
 BAD_CSV = {

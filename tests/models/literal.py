@@ -1,5 +1,5 @@
 """The models' formulas taken literally: one video, explicit features, nothing packed. What comes out is
-(losses by name, TCAM, attention, video scores); the oracle of the fast forms."""
+(losses by name, TCAM, attention, video scores), of RSKP its losses and branches; the oracle of the fast forms."""
 
 import torch
 from torch import Tensor
@@ -7,6 +7,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from wtal.models.bm import BM
 from wtal.models.facnet import FACNet
+from wtal.models.rskp import RSKP
 from wtal.models.stpn import STPN
 from wtal.models.wum import WUM
 
@@ -15,7 +16,7 @@ Literal = tuple[dict[str, Tensor], Tensor, Tensor, Tensor]
 
 def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     share = target / (target.sum() + 1e-8)
-    return -(share * torch.log(torch.softmax(logits, dim=0))).sum()
+    return -(share * torch.log_softmax(logits, dim=0)).sum()
 
 
 def facnet(model: FACNet, features: Tensor, tags: Tensor) -> Literal:
@@ -114,3 +115,64 @@ def bm(model: BM, features: Tensor, tags: Tensor) -> Literal:
         "cluster": model.cluster_weight * -(z_fg.log() + z_bg.log()),
     }
     return losses, attention[:, None] * tcam, attention, torch.softmax(model.classifier(foreground), dim=0)
+
+
+def rskp(
+    model: RSKP, features: Tensor, tags: Tensor, epoch: int
+) -> tuple[dict[str, Tensor], dict[str, tuple[Tensor, ...]]]:
+    """One video's losses and branches (snippet logits, attention, two video logits), formula by formula."""
+    w, scale = model.walk, model.scale
+    x = F.dropout(F.relu(model.embedding(features)), model.dropout, model.training)
+    prototypes, foreground = unit(model.prototypes), unit(model.foreground)
+
+    def belonging(vectors: Tensor) -> tuple[Tensor, Tensor]:
+        z = torch.softmax(model.sharpness * unit(vectors) @ unit(x).t(), dim=0)
+        return z, z / (z.sum(dim=1, keepdim=True) + 1e-9)
+
+    def propagated(vectors: Tensor) -> Tensor:
+        z, z_bar = belonging(vectors)
+        inverse = torch.linalg.inv(torch.eye(len(x), dtype=x.dtype) - w**2 * z.t() @ z_bar)
+        return (1 - w) * inverse @ (w * z.t() @ vectors + x)
+
+    def head(x: Tensor) -> tuple[Tensor, ...]:
+        logits = scale * unit(x) @ prototypes.t()
+        attention = torch.sigmoid(scale * unit(x) @ foreground[0])
+        class_wise = torch.sigmoid(logits)
+        pooled = (attention / (attention.sum() + 1e-5)) @ x
+        class_pooled = (class_wise / (class_wise.sum(dim=0) + 1e-5)).t() @ x
+        return (
+            logits,
+            attention,
+            scale * unit(pooled) @ prototypes.t(),
+            scale * (unit(class_pooled) * prototypes).sum(dim=1),
+        )
+
+    mu: Tensor = model.mu
+    for _ in range(model.em_rounds):
+        mu = belonging(mu)[1] @ x
+    branches = {"o": head(x), "m": head(propagated(mu))}
+    if model.bank.filled:
+        own = [model.bank.vectors[c] for c in tags.nonzero().flatten()]
+        branches["r"] = head(propagated(torch.cat(own)) if own else (1 - w) * x)
+
+    share = {"o": 1.0, "m": 1.0, "r": model.bank_weight}
+    fore_target, back_target = torch.cat([tags, tags.new_zeros(1)]), torch.cat([tags, tags.new_ones(1)])
+    ordered, k = branches["o"][1].sort().values, max(len(x) // 8, 1)
+    teacher = branches["m"][0]
+    if "r" in branches:
+        teacher = model.spl_mix[0] * teacher + model.spl_mix[1] * branches["r"][0]
+    target = torch.softmax(teacher / model.spl_temperature, dim=1).detach()
+    spl = -(target * torch.log_softmax(branches["o"][0] / model.spl_temperature, dim=1)).sum(dim=1).mean()
+    spl_weight = [value for first, value in model.spl_stages if first <= epoch][-1]
+    losses = {
+        "fore": torch.stack([share[b] * cross_entropy(out[2], fore_target) for b, out in branches.items()]).sum(),
+        "back": model.back_weight
+        * torch.stack([share[b] * cross_entropy(out[3], back_target) for b, out in branches.items()]).sum(),
+        "attention": model.attention_weight * (ordered[:k].mean() - ordered[-k:].mean()),
+        "spl": spl_weight * spl,
+    }
+    return losses, branches
+
+
+def unit(vectors: Tensor) -> Tensor:
+    return vectors / (torch.linalg.vector_norm(vectors, dim=-1, keepdim=True) + 1e-9)

@@ -33,6 +33,7 @@ CASES: list[tuple[str, Formulas, dict[str, Any]]] = [
     ("bm", literal.bm, {"hidden": 10, "background_weight": 0.5, "guide_weight": 0.7, "floor": 0.2}),
 ]
 NAMES = ["facnet", "wum", "stpn", "bm"]
+STREAMS = {"rgb": 5, "flow": 7}  # of unequal width
 
 
 def features(lengths: tuple[int, ...] = LENGTHS, seed: int = 0) -> list[Tensor]:
@@ -47,6 +48,10 @@ def make(name: str, **options: Any) -> Model:
         for parameter in model.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
     return model.eval()
+
+
+def streamed(stream_weights: dict[str, float]) -> Model:
+    return build("facnet", C, D, streams=STREAMS, stream_weights=stream_weights)
 
 
 def gradients(model: Model, loss: Tensor) -> dict[str, Tensor]:
@@ -89,10 +94,10 @@ def test_pseudo_labels_reach_the_whole_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("stream_weights", [(1.0,), (0.1, 1.0)])
-def test_a_video_does_not_depend_on_its_company(name: str, stream_weights: tuple[float, ...]) -> None:
+@pytest.mark.parametrize("stream_weights", [{}, {"rgb": 0.1, "flow": 1.0}])
+def test_a_video_does_not_depend_on_its_company(name: str, stream_weights: dict[str, float]) -> None:
     options = {"dropout": 0.4} if name != "bm" else {"dropout": 0.4, "hidden": 8}
-    model = make(name, stream_weights=stream_weights, **options).train()
+    model = make(name, streams=STREAMS, stream_weights=stream_weights, **options).train()
     together = model(Batch.pack(features(), TAGS, seeds=[5, 6, 7, 8]))
     alone = model(Batch.pack(features()[1:2], TAGS[1:2], seeds=[6]))
     torch.testing.assert_close(together.tcam[1:41], alone.tcam)
@@ -130,10 +135,13 @@ def test_a_mean_over_classes_fades_with_their_number_and_a_sum_does_not() -> Non
     assert pull(200, "sum") > pull(4, "sum")
 
 
-def test_streams_see_their_own_part_and_learn_apart() -> None:
-    model, batch = make("facnet", stream_weights=(0.1, 1.0)), Batch.pack(features(), TAGS)
+def test_streams_of_unequal_width_see_their_own_columns_and_learn_apart() -> None:
+    # the weights go by name, not by the order in which the recipe has them
+    model = make("facnet", streams=STREAMS, stream_weights={"flow": 1.0, "rgb": 0.1})
+    batch = Batch.pack(features(), TAGS)
     output = model(batch)
-    halves = [Batch.pack([x[:, i : i + D // 2] for x in features()], TAGS) for i in (0, D // 2)]
+    columns = (slice(0, 5), slice(5, 12))
+    halves = [Batch.pack([x[:, at] for x in features()], TAGS) for at in columns]
     alone = [part(half) for part, half in zip(model.parts, halves, strict=True)]
     assert [stream.weight for stream in output.maps] == [0.1, 1.0]
     for stream, one in zip(output.maps, alone, strict=True):
@@ -148,7 +156,7 @@ def test_streams_see_their_own_part_and_learn_apart() -> None:
 
 def test_streams_pass_every_hook_on() -> None:
     """RSKP remembers something: both halves have to."""
-    model = make("rskp", stream_weights=(1.0, 1.0), warmup_epoch=0).train()
+    model = make("rskp", streams=STREAMS, stream_weights={"rgb": 1.0, "flow": 1.0}, warmup_epoch=0).train()
     batch = Batch.pack(features(), TAGS)
     model.end_epoch(0, [batch])
     banks = [part.bank for part in model.parts]
@@ -166,8 +174,10 @@ def test_streams_pass_every_hook_on() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: build("facnet", C, 7, stream_weights=(1.0, 1.0)), "2 streams need features of as many equal parts"),
-        (lambda: build("facnet", C, D, stream_weights=(0.0, 1.0)), "stream_weights must be above 0"),
+        (lambda: streamed({"rgb": 1.0, "depth": 1.0}), "streams of the features, rgb, flow; it weighs rgb, depth"),
+        (lambda: streamed({"rgb": 1.0}), "streams of the features, rgb, flow; it weighs rgb"),
+        (lambda: build("facnet", C, D, stream_weights={"rgb": 1.0}), "which have no names; it weighs rgb"),
+        (lambda: streamed({"rgb": 0.0, "flow": 1.0}), "stream_weights must be above 0"),
         (lambda: build("facnet", C, D, dropout=1.0), "dropout"),
         (lambda: build("facnet", C, D, temperatures=()), "at least one"),
         (lambda: build("wum", C, D, choice_dropout=1.0), "choice_dropout"),

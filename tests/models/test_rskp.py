@@ -1,10 +1,8 @@
 """RSKP's fast form against the formulas taken literally: one video at a time, explicit features, T×T inverse."""
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
@@ -15,22 +13,12 @@ from wtal.losses import signed_cross_entropy
 from wtal.models.protocol import Batch
 from wtal.models.rskp import RSKP
 
+sys.path.insert(0, str(Path(__file__).parent))
+import literal
+
 C, D = 5, 24
 LENGTHS = (1, 40, 7, 23)
 TAGS = torch.tensor([[1, 0, 0, 0, 0], [1, 0, 1, 0, 1], [0, 0, 0, 0, 0], [0, 1, 0, 0, 0]], dtype=torch.float64)
-
-
-@pytest.fixture(scope="session")
-def port() -> ModuleType:
-    """The straightforward version that the benchmark measures against."""
-    path = Path(__file__).parents[2] / "benchmarks" / "training_step.py"
-    spec = importlib.util.spec_from_file_location("training_step", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["training_step"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def features(lengths: tuple[int, ...] = LENGTHS, seed: int = 0) -> list[Tensor]:
@@ -62,26 +50,24 @@ def total(losses: dict[str, Tensor]) -> Tensor:
 
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("options", [{}, {"walk": 0.8, "n_mu": 3, "em_rounds": 3, "scale": 10.0, "hidden": 16}])
-def test_outputs_losses_and_gradients_are_those_of_the_formulas(
-    port: ModuleType, memory: bool, options: dict[str, float]
-) -> None:
+def test_outputs_losses_and_gradients_are_those_of_the_formulas(memory: bool, options: dict[str, float]) -> None:
     model = make(memory=memory, **options)
     batch = Batch.pack(features(), TAGS)
     output = model(batch)
     losses = model.losses(output, batch, 0)
-    literal = [port.straightforward(model, x, tags, 0) for x, tags in zip(features(), TAGS, strict=True)]
+    port = [literal.rskp(model, x, tags, 0) for x, tags in zip(features(), TAGS, strict=True)]
     close = {"rtol": 1e-7, "atol": 1e-7}  # the ε beside norms makes a walk over no memory differ in the last digits
 
-    assert set(output.inner.branches) == set(literal[0][1]) == set("omr" if memory else "om")
+    assert set(output.inner.branches) == set(port[0][1]) == set("omr" if memory else "om")
     for name, branch in output.inner.branches.items():
-        torch.testing.assert_close(branch.logits, torch.cat([out[name][0] for _, out in literal]), **close)
-        torch.testing.assert_close(branch.attention, torch.cat([out[name][1] for _, out in literal]), **close)
-        torch.testing.assert_close(branch.agnostic, torch.stack([out[name][2] for _, out in literal]), **close)
-        torch.testing.assert_close(branch.classwise, torch.stack([out[name][3] for _, out in literal]), **close)
+        torch.testing.assert_close(branch.logits, torch.cat([out[name][0] for _, out in port]), **close)
+        torch.testing.assert_close(branch.attention, torch.cat([out[name][1] for _, out in port]), **close)
+        torch.testing.assert_close(branch.agnostic, torch.stack([out[name][2] for _, out in port]), **close)
+        torch.testing.assert_close(branch.classwise, torch.stack([out[name][3] for _, out in port]), **close)
     for name, value in losses.items():
-        torch.testing.assert_close(value, torch.stack([one[name] for one, _ in literal]).sum(), **close)
+        torch.testing.assert_close(value, torch.stack([one[name] for one, _ in port]).sum(), **close)
         ours = gradients(model, model.losses(model(batch), batch, 0)[name])
-        again = [port.straightforward(model, x, tags, 0)[0] for x, tags in zip(features(), TAGS, strict=True)]
+        again = [literal.rskp(model, x, tags, 0)[0] for x, tags in zip(features(), TAGS, strict=True)]
         theirs = gradients(model, torch.stack([one[name] for one in again]).sum())
         for parameter, gradient in theirs.items():
             torch.testing.assert_close(ours.get(parameter, torch.zeros_like(gradient)), gradient, **close)
@@ -101,19 +87,19 @@ def test_gradients_of_everything_at_once_pass_a_numerical_check() -> None:
     assert torch.autograd.gradcheck(outputs, parameters, fast_mode=True)
 
 
-def test_pseudo_labels_teach_through_both_branches(port: ModuleType) -> None:
+def test_pseudo_labels_teach_through_both_branches() -> None:
     model, batch = make(), Batch.pack(features(), TAGS)
     target = torch.randn(sum(LENGTHS), C + 1, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     supervised = model(batch).supervised
     assert [one.weight for one in supervised] == [0.8, 0.2]
     loss = sum(s.weight * signed_cross_entropy(s.logits, target, LENGTHS).sum() for s in supervised)
     ours = gradients(model, loss)
-    literal = [port.straightforward(model, x, tags, 0)[1] for x, tags in zip(features(), TAGS, strict=True)]
+    port = [literal.rskp(model, x, tags, 0)[1] for x, tags in zip(features(), TAGS, strict=True)]
     shares = {"o": 0.8, "m": 0.2}
     theirs = gradients(
         model,
         sum(
-            share * signed_cross_entropy(torch.cat([out[b][0] for out in literal]), target, LENGTHS).sum()
+            share * signed_cross_entropy(torch.cat([out[b][0] for out in port]), target, LENGTHS).sum()
             for b, share in shares.items()
         ),
     )
@@ -179,13 +165,13 @@ def test_dropout_follows_the_seeds_or_torch_and_keeps_the_expectation() -> None:
 
 @pytest.mark.parametrize("dropout", [0.6, 0.1, 1e-6])
 def test_dropout_drops_its_share_and_scales_the_rest(dropout: float) -> None:
-    from wtal.models.packed import Snippets
+    from wtal.models.low_rank import EmbeddedSnippets
 
     linear = torch.nn.Linear(D, 512)
     torch.nn.init.zeros_(linear.weight)
     torch.nn.init.ones_(linear.bias)
     batch = Batch(torch.zeros(600, D), (599, 1), seeds=(1, 2))
-    x = Snippets(batch, linear, dropout=dropout).dots(torch.eye(512))
+    (x,) = EmbeddedSnippets(batch, linear, dropout=dropout).dots(torch.eye(512))
     assert x.mean().item() == pytest.approx(1, abs=0.02)
     assert (x == 0).float().mean().item() == pytest.approx(dropout, abs=0.01)
     assert x.unique().numel() <= 2

@@ -9,7 +9,7 @@ import pytest
 from small import outcome
 from wtal.data.store import Store
 from wtal.errors import InputError
-from wtal.training import Run, read_recipe, train
+from wtal.training import Execution, Run, read_recipe, train
 from wtal.training.config import Recipe, TargetSettings
 from wtal.training.fork import beginning, fork, training_of
 
@@ -21,14 +21,14 @@ def whole(recipe: Path) -> Recipe:
 
 @pytest.fixture
 def base(whole: Recipe, store: Store, tmp_path: Path) -> Run:
-    return train(beginning(whole, 2), store, tmp_path / "base", threads=1)
+    return train(beginning(whole, 2), store, tmp_path / "base", execution=Execution(threads=1))
 
 
 def test_forked_runs_are_the_runs_that_they_would_be_alone(
     whole: Recipe, base: Run, store: Store, tmp_path: Path
 ) -> None:
     for name, asked in {"labels": whole, "none": replace(whole, targets=TargetSettings())}.items():
-        alone = train(asked, store, tmp_path / f"{name}-alone", threads=1)
+        alone = train(asked, store, tmp_path / f"{name}-alone", execution=Execution(threads=1))
         forked = Run(tmp_path / f"{name}-forked")
         fork(base, asked, forked)
         assert not (forked.path / "model").exists()
@@ -49,7 +49,7 @@ def test_the_first_epochs_of_a_recipe(whole: Recipe) -> None:
 
 
 def test_what_is_learned_does_not_depend_on_the_test_or_on_what_is_never_used(whole: Recipe) -> None:
-    proposer = replace(whole.test.proposer, temperature=0.5)
+    proposer = whole.test.proposer.at_temperature(0.5)
     assert training_of(replace(whole, test=replace(whole.test, proposer=proposer))) == training_of(whole)
     first = beginning(whole, 2)
     assert training_of(replace(first, learning_rate=((2, 1e-2), (9, 1.0)))) == training_of(first)

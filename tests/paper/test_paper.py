@@ -9,10 +9,10 @@ import pytest
 
 from wtal.cli import main
 from wtal.data.store import Store
+from wtal.errors import Interrupted
 from wtal.models import MODELS
 from wtal.paper import ablation, catalogue, plugin
 from wtal.paper.published import published
-from wtal.training.loop import Interrupted
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +210,16 @@ def test_a_model_that_lands_joins_the_plug_in_table(
     names = {path.name for path in (tmp_path / "longer" / "runs").glob("*")}
     assert names == {"tiny-wum-beginning-seed0", "tiny-wum-seed0", "tiny-wum-gaufuse-seed0"}
     assert "bm: not run, wtal.models has no such model yet" in (out / "plugin.html").read_text()
+
+
+@pytest.mark.parametrize("experiment", ["components", "plugin"])
+def test_without_a_recipe_the_shipped_ones_serve_wherever_one_is(
+    experiment: str, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["paper", experiment, "--data", str(store.path), "--out", "out", "--dry-run"])
+    said = capsys.readouterr().out
+    assert {"components": "thumos14-gaufuse-no-labels-seed0", "plugin": "thumos14-wum-"}[experiment] in said
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from small import make_store
+from small import make_store, outcome
 from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.paper import variants
 from wtal.paper.plan import Variant, make_plan
 from wtal.paper.sweep import carry_out
-from wtal.training import read_recipe, train
+from wtal.propose import Nms
+from wtal.training import Execution, read_recipe, train
 from wtal.training.config import Recipe
+from wtal.training.run import Run
 
 
 @pytest.fixture
@@ -41,8 +43,8 @@ def test_what_runs_share_is_trained_once(whole: Recipe, store: Store, tmp_path: 
 
 
 def test_finished_runs_are_found_by_what_they_learned(whole: Recipe, store: Store, tmp_path: Path) -> None:
-    elsewhere = train(whole, store, tmp_path / "elsewhere", threads=1)
-    other_test = replace(whole, test=replace(whole.test, proposer=replace(whole.test.proposer, temperature=0.7)))
+    elsewhere = train(whole, store, tmp_path / "elsewhere", execution=Execution(threads=1))
+    other_test = replace(whole, test=replace(whole.test, proposer=whole.test.proposer.at_temperature(0.7)))
     plan = make_plan([variants.full("tiny", other_test)], (0,), store, tmp_path / "runs", reuse=[elsewhere.path])
     (job,) = plan.jobs
     assert (job.path, job.state, job.epochs_to_train, job.base) == (elsewhere.path, "finished", 0, None)
@@ -74,14 +76,49 @@ def test_a_sweep_goes_on_where_it_was_stopped(whole: Recipe, store: Store, tmp_p
     wanted = [variants.full("tiny", whole)]
     plan = make_plan(wanted, (0,), store, tmp_path)
     with pytest.raises(StopError):
-        carry_out(plan, store, threads=1, watch=stop)
+        carry_out(plan, store, watch=stop, execution=Execution(threads=1))
     assert heard == sorted(heard)
     plan = make_plan(wanted, (0,), store, tmp_path)
     (begun,) = plan.jobs
     assert (begun.state, begun.epochs_done) == ("begun", 4)
-    carry_out(plan, store, threads=1)
+    carry_out(plan, store, execution=Execution(threads=1))
     (done,) = make_plan(wanted, (0,), store, tmp_path).jobs
     assert done.state == "finished"
+
+
+class KilledError(Exception):
+    """What kill -9 is to a test."""
+
+
+@pytest.mark.parametrize("file", ["environment.json", "config.yaml", "predictions.json", "evaluation.json"])
+@pytest.mark.parametrize("killed", ["tiny-base-seed0", "tiny-full-seed0"])
+def test_a_sweep_killed_before_a_file_is_written_goes_on_to_the_same_end(
+    whole: Recipe, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, killed: str
+) -> None:
+    wanted = [variants.full("tiny", whole)]
+    carry_out(make_plan(wanted, (0,), store, tmp_path / "whole"), store, threads=1)
+
+    replace_file = Path.replace
+
+    def die(self: Path, target: Path) -> Path:
+        if (Path(target).name, Path(target).parent.name) == (file, killed):
+            raise KilledError
+        return replace_file(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", die)
+        with pytest.raises(KilledError):
+            carry_out(make_plan(wanted, (0,), store, tmp_path / "cut"), store, threads=1)
+    run = Run(tmp_path / "cut" / killed)
+    assert not run.ended
+    assert run.begun == (file in ("predictions.json", "evaluation.json"))
+    plan = make_plan(wanted, (0,), store, tmp_path / "cut")
+    assert next(job for job in plan.jobs if job.path == run.path).state == ("begun" if run.begun else "new")
+    carry_out(plan, store, threads=1)
+    assert [job.state for job in make_plan(wanted, (0,), store, tmp_path / "cut").jobs] == ["finished"]
+    for name in ("tiny-base-seed0", "tiny-full-seed0"):
+        assert outcome(tmp_path / "cut" / name) == outcome(tmp_path / "whole" / name)
+    assert Run(tmp_path / "cut" / killed).ended
 
 
 def test_a_folder_with_something_else_is_not_touched(whole: Recipe, store: Store, tmp_path: Path) -> None:
@@ -89,7 +126,7 @@ def test_a_folder_with_something_else_is_not_touched(whole: Recipe, store: Store
         replace(whole, epochs=1, targets=replace(whole.targets, stages=())),
         store,
         tmp_path / "tiny-full-seed0",
-        threads=1,
+        execution=Execution(threads=1),
     )
     with pytest.raises(InputError, match="tiny-full-seed0 holds a run of another recipe or data set"):
         make_plan([variants.full("tiny", whole)], (0,), store, tmp_path)
@@ -103,7 +140,7 @@ def test_seeds_must_make_sense(whole: Recipe, store: Store, tmp_path: Path, seed
 
 def test_variants_change_what_their_names_say(whole: Recipe) -> None:
     boxes = variants.raw_labels("tiny", whole, "nms").recipe.targets
-    assert boxes.proposer == replace(whole.targets.proposer, combine="nms")
+    assert boxes.proposer == replace(whole.targets.proposer, combine=Nms(threshold=0.25))
     assert {stage.source for stage in boxes.stages} == {"raw"}
     assert [stage.from_epoch for stage in boxes.stages] == [2, 4]
     warm = variants.label_temperature("tiny", whole, 0.5)

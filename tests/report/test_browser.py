@@ -5,8 +5,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from wtal.figures.page import Page, Plot, Section, Text, render
+from wtal.figures.table import Column, Table
+from wtal.figures.timeline import timeline
 from wtal.report.build import report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'wtal[dev]'")
@@ -102,3 +106,26 @@ def test_on_paper_everything_is_light_and_open(browser, address: str) -> None:
     assert page.locator("#table-classes").is_visible()
     assert page.pdf()[:4] == b"%PDF"
     page.close()
+
+
+HOSTILE = "\"><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
+
+
+def test_hostile_names_are_text_and_a_hole_would_run_nothing(browser, tmp_path: Path) -> None:
+    plot = Plot("p", timeline({HOSTILE: np.ones(3)}, title=HOSTILE), HOSTILE)
+    table = Table("t", HOSTILE, (Column(HOSTILE), Column("x")), ((HOSTILE, None),))
+    text = render(Page(HOSTILE, HOSTILE, (Section("s", HOSTILE, (plot, table, Text(HOSTILE))),), HOSTILE, (HOSTILE,)))
+    (tmp_path / "names.html").write_text(text)
+    # as if a name had slipped through: the page's own policy stops it
+    (tmp_path / "hole.html").write_text(text.replace("</main>", HOSTILE + "</main>"))
+    for name, said_something in (("names", False), ("hole", True)):
+        page = browser.new_page()
+        said = []
+        page.on("console", lambda message, said=said: said.append(message.text))
+        page.goto((tmp_path / f"{name}.html").as_uri())
+        assert page.title() == HOSTILE
+        assert page.locator("h1").inner_text() == HOSTILE
+        assert page.locator("figure.picture svg text", has_text=HOSTILE).count() > 0
+        assert bool(said) == said_something
+        assert all("Content Security Policy" in line for line in said)
+        page.close()

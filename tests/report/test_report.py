@@ -145,7 +145,7 @@ def test_one_seed_twice_is_said(runs: list[Path], tmp_path: Path) -> None:
 
 
 def test_many_classes_are_the_best_and_the_worst(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wtal.report.quality.MANY_CLASSES", 2)
+    monkeypatch.setattr("wtal.report.breakdown.MANY_CLASSES", 2)
     page = build(load(runs[:1]))
     classes = next(section for section in page.sections if section.name == "classes")
     assert "the best and the worst" in classes.blocks[0].caption

@@ -12,8 +12,8 @@ import pytest
 from small import RECIPE, make_store
 from wtal.data.convert import convert
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import Difficulty, synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 
 
 @pytest.fixture(scope="session")
@@ -36,11 +36,11 @@ def recipe(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def whole_run(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nothing has interrupted."""
-    from wtal.training import train
+    from wtal.training import Execution, train
 
     folder = tmp_path_factory.mktemp("whole")
     (folder / "tiny.yaml").write_text(RECIPE)
-    return train(folder / "tiny.yaml", store, folder / "run", threads=1).path
+    return train(folder / "tiny.yaml", store, folder / "run", execution=Execution(threads=1)).path
 
 
 @pytest.fixture

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 from wtal.cli import main
-from wtal.data.record import VideoRecord
 from wtal.data.store import Store
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.errors import InputError
 from wtal.localize import Localizer
 from wtal.pseudo.delta import Stage
-from wtal.training import Recipe, train
+from wtal.training import Execution, Recipe, train
 from wtal.training.config import TargetSettings
 
-LABELLED = Recipe("rskp", 2, ((2, 1e-3),), {"hidden": 8}, targets=TargetSettings(stages=(Stage(1),)), batch_videos=2)
+LABELLED = Recipe(
+    "rskp", 2, ((2, 1e-3),), model_options={"hidden": 8}, targets=TargetSettings(stages=(Stage(1),)), batch_videos=2
+)
 
 
 def features(t: int) -> np.ndarray:
@@ -48,7 +50,7 @@ def test_one_snippet_and_twenty_thousand_are_trained_labelled_and_localized(tmp_
         for name, t in lengths.items():
             writer.add(VideoRecord(name, "train", ("Run",)), features(t))
             writer.add(VideoRecord(f"test-{name}", "test", ()), features(t))
-    run = train(LABELLED, tmp_path / "store", tmp_path / "run", threads=1)
+    run = train(LABELLED, tmp_path / "store", tmp_path / "run", execution=Execution(threads=1))
     with np.load(run.targets(1)) as made:
         assert made["lengths"].tolist() == list(lengths.values())
         assert np.isfinite(made["label_values"]).all()
@@ -93,8 +95,8 @@ def test_whatever_a_full_disk_hits_is_named_and_left_out_and_the_run_goes_on(
     run = tmp_path / "run"
     fill_the_disk(words)
     with pytest.raises(InputError, match=f"cannot write .*{words}: No space left on device"):
-        train(LABELLED, store, run, threads=1)
+        train(LABELLED, store, run, execution=Execution(threads=1))
     assert not [path for path in run.rglob("*") if words in path.name]
     monkeypatch.undo()
-    train(LABELLED, store, run, threads=1, resume=True)
+    train(LABELLED, store, run, resume=True, execution=Execution(threads=1))
     assert [path for path in run.rglob("*") if path.name == words]

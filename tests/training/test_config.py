@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from wtal.errors import InputError
-from wtal.propose import RELEASED
+from wtal.propose import RECOMMENDED, RELEASED, Fusion, Nms
 from wtal.pseudo.delta import PAPER_SCHEDULE, RELEASED_SCHEDULE
 from wtal.training import read_recipe
 from wtal.training.config import write_recipe
@@ -28,6 +28,8 @@ def test_the_named_recipes_are_what_their_names_say() -> None:
     released = read_recipe(RECIPES / "thumos14-gaufuse-released.yaml")
     assert released.schedule == RELEASED_SCHEDULE
     assert released.test.proposer == RELEASED
+    assert released.targets.flanks == RELEASED.cut.flanks
+    assert read_recipe(RECIPES / "thumos14-gaufuse.yaml").test.proposer == RECOMMENDED
     assert [released.rate_at(epoch) for epoch in (79, 80, 244, 245, 349)] == [5e-5, 4e-5, 2.048e-5, 5.12e-7, 2.56e-7]
     assert read_recipe(RECIPES / "thumos14-gaufuse-paper.yaml").schedule == PAPER_SCHEDULE
     assert not read_recipe(RECIPES / "thumos14-rskp.yaml").targets.stages
@@ -60,8 +62,9 @@ def test_a_plug_in_recipe_is_its_base_with_the_same_budget_and_our_parts(base: s
     assert replace(plugged, targets=alone.targets, test=alone.test) == alone
     assert not alone.targets.stages
     assert plugged.targets.stages[-1].from_epoch < plugged.epochs
-    assert alone.test.proposer.combine == "nms"
-    assert plugged.test.proposer.combine == "gaussian"
+    assert isinstance(alone.test.proposer.combine, Nms)
+    assert isinstance(plugged.test.proposer.combine, Fusion)
+    assert plugged.test.proposer.combine.template == "gaussian"
     assert replace(plugged.test, proposer=alone.test.proposer) == alone.test
 
 
@@ -74,7 +77,24 @@ def test_numbers_that_yaml_takes_for_text_are_numbers(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("batch_video: 3", r"unknown key batch_video \(did you mean batch_videos\?\)"),
-        ("targets: {proposer: {temprature: 1}}", r"targets\.proposer\.temprature \(did you mean temperature\?\)"),
+        (
+            "targets: {proposer: {combine: {fusion: {temprature: 1}}}}",
+            r"targets\.proposer\.combine\.fusion\.temprature \(did you mean temperature\?\)",
+        ),
+        (
+            "test: {proposer: {combine: {fusoin: {}}}}",
+            r"unknown key test\.proposer\.combine\.fusoin \(did you mean fusion\?\); there are fusion, nms, soft_nms",
+        ),
+        ("test: {proposer: {combine: {fusion: {}, nms: {}}}}", r"combine must have one key .*, got fusion, nms"),
+        ("test: {proposer: {combine: {}}}", r"combine must have one key of fusion, nms, soft_nms, got none"),
+        ("test: {proposer: {combine: nms}}", r"combine must be a mapping with one key of .*, got the text 'nms'"),
+        ("test: {proposer: {combine: {nms: {temperature: 1}}}}", r"combine\.nms\.temperature"),
+        ("test: {proposer: {combine: {soft_nms: {threshold: 0.5}}}}", "gaussian decay has no threshold; .* set sigma"),
+        (
+            "test: {proposer: {combine: {fusion: {template: gausian}}}}",
+            r"template must be uniform or .*gausian' \(did you mean gaussian\?\)",
+        ),
+        ("targets: {flanks: {power: 1}}", r"targets\.flanks\.scale is missing"),
         ("targets: {stages: [{from_epok: 1}]}", r"targets\.stages\[0\]\.from_epok \(did you mean from_epoch\?\)"),
         ("batch_videos: ten", r"batch_videos must be a whole number, got the text 'ten'"),
         ("batch_videos: true", "batch_videos must be a whole number, got the truth value True"),

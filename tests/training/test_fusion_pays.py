@@ -1,7 +1,6 @@
 """On generated data a trained RSKP finds more with fusion than with NMS, for the reason that the generator states."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,55 +8,57 @@ import pytest
 
 from wtal.data.convert import convert
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
 from wtal.data.synthetic import synthetic_source
+from wtal.data.synthetic_annotations import random_annotations
 from wtal.evaluate import score
-from wtal.formats.tcam import VideoMap
 from wtal.localize import Localizer, localize_maps
-from wtal.propose import RELEASED, Proposer
+from wtal.maps import Maps
+from wtal.propose import RELEASED, Nms, Proposer
 from wtal.timebase import TimeBase
-from wtal.training import Recipe, read_recipe, train
+from wtal.training import Execution, Recipe, read_recipe, train
 
 SEEDS = (0, 1)
 RSKP = Recipe("rskp", 25, ((25, 2e-3),), {"warmup_epoch": 10, "spl_stages": ((0, 1.0), (11, 0.5))})
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[VideoMap], Store]]:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Maps, Store]]:
     """The test videos' maps by models that saw tags only, of several seeds of generator and training."""
     return list(_trained(tmp_path_factory.mktemp("fusion")))
 
 
-def _trained(folder: Path) -> Iterator[tuple[list[VideoMap], Store]]:
+def _trained(folder: Path) -> Iterator[tuple[Maps, Store]]:
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         made = random_annotations(rng, n_train=60, n_test=40, n_classes=6)
         convert(synthetic_source(made, rng, n_dims=128), folder / f"store-{seed}")
         store = Store.open(folder / f"store-{seed}")
-        localizer = Localizer.load(train(RSKP, store, folder / f"run-{seed}", seed=seed, threads=1).path)
-        yield [localizer.map(name, store.features(name)) for name in store.names("test")], store
+        localizer = Localizer.load(
+            train(RSKP, store, folder / f"run-{seed}", seed=seed, execution=Execution(threads=1)).path
+        )
+        yield {name: localizer.maps(name, store.features(name)) for name in store.names("test")}, store
 
 
-def average(trained: list[tuple[list[VideoMap], Store]], proposer: Proposer) -> float:
+def average(trained: list[tuple[Maps, Store]], proposer: Proposer) -> float:
     found = [(localize_maps(maps, proposer, TimeBase()), store.truth()) for maps, store in trained]
     return float(np.mean([score(*one).average["0.1:0.7"] for one in found]))
 
 
 @pytest.mark.parametrize("name", ["demo", "released"])
-def test_fusion_finds_more_than_nms(trained: list[tuple[list[VideoMap], Store]], name: str) -> None:
+def test_fusion_finds_more_than_nms(trained: list[tuple[Maps, Store]], name: str) -> None:
     fusion = RELEASED if name == "released" else read_recipe("demo").test.proposer
-    same_groups = replace(fusion, combine="nms")
-    of_rskp = replace(fusion, combine="nms", overlap="own_length", overlap_threshold=0.5)
+    same_groups = fusion.by(Nms)
+    of_rskp = fusion.by(Nms, overlap="own_length", threshold=0.5)
     fused, kept, kept_by_rskp = (average(trained, way) for way in (fusion, same_groups, of_rskp))
     assert fused > max(kept, kept_by_rskp) + 1.0, (fused, kept, kept_by_rskp)
 
 
-def test_thresholds_lie_on_both_sides_of_the_true_ends(trained: list[tuple[list[VideoMap], Store]]) -> None:
+def test_thresholds_lie_on_both_sides_of_the_true_ends(trained: list[tuple[Maps, Store]]) -> None:
     """The reason: between the highest and the lowest of RSKP's thresholds most ends go from inside to outside."""
     outside = {level: [] for level in (0.039, 0.001)}
     for maps, store in trained:
         truth = store.truth()
-        for shown in maps:
+        for (shown,) in maps.values():
             true = truth.videos[shown.name].instances
             for (start, end), label in zip(TimeBase().to_positions(true.segments), true.class_ids, strict=True):
                 inside = np.arange(int(start), min(int(end) + 1, len(shown.tcam)))

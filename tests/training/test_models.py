@@ -2,15 +2,17 @@
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from wtal.data.store import Store
+from wtal.errors import InputError, Interrupted
 from wtal.localize import Localizer
-from wtal.training import Recipe, train
-from wtal.training.loop import Interrupted, Status
+from wtal.training import Execution, Recipe, train
+from wtal.training.loop import Status
 from wtal.typed import parse
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
@@ -23,7 +25,7 @@ RECIPES = {
     "facnet": """
         model: facnet
         model_options: {dropout: 0.2}
-        stream_weights: [0.5, 1.0]
+        stream_weights: {rgb: 0.5, flow: 1.0}
         learning_rate: [[14, 5e-3]]
         test: {proposer: {pool_threshold: 0.9}}
     """,
@@ -33,7 +35,7 @@ RECIPES = {
         sampling: {segments: 60}
         reduction: mean
         learning_rate: [[14, 5e-3]]
-        test: {segments: 60, proposer: {attention_thresholds: [0.3, 0.5], upsample: 4}}
+        test: {segments: 60, proposer: {cut: {attention_thresholds: [0.3, 0.5], upsample: 4}}}
     """,
     "stpn": """
         model: stpn
@@ -44,7 +46,7 @@ RECIPES = {
     "bm": """
         model: bm
         model_options: {background_weight: 0.1, cluster_weight: 0.1, floor: 0.2}
-        stream_weights: [1.0, 1.0]
+        stream_weights: {rgb: 1.0, flow: 1.0}
         learning_rate: [[14, 1e-2]]
     """,
 }
@@ -55,10 +57,10 @@ def recipe(name: str, *, epochs: int = 14, labels: tuple[int, ...] = (), rate: f
     given = yaml.safe_load(RECIPES[name])
     common = {"relative": True, "thresholds": LEVELS, "class_threshold": 0.2, "keep_best_class": True}
     own = given.setdefault("test", {}).get("proposer", {})
-    given["test"] |= {"proposer": common | own, "protocols": ["thumos14"]}
+    cut = common | own.get("cut", {})
+    given["test"] |= {"proposer": own | {"cut": cut}, "protocols": ["thumos14"]}
     if labels:
-        proposer = common | {key: value for key, value in own.items() if key != "pool_threshold"}
-        given["targets"] = {"stages": [{"from_epoch": e} for e in labels], "rows": "mean", "proposer": proposer}
+        given["targets"] = {"stages": [{"from_epoch": e} for e in labels], "proposer": {"cut": cut}}
     if rate is not None:
         given["learning_rate"] = [[epochs, rate]]
     return parse(Recipe, {"epochs": epochs, "batch_videos": 6, **given})
@@ -74,8 +76,10 @@ def average(run: Path) -> float:
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_every_model_learns_to_localize_from_tags(name: str, larger_store: Store, tmp_path: Path) -> None:
-    learned = train(recipe(name), larger_store, tmp_path / "run", threads=1).path
-    nothing = train(recipe(name, epochs=1, rate=0.0), larger_store, tmp_path / "nothing", threads=1).path
+    learned = train(recipe(name), larger_store, tmp_path / "run", execution=Execution(threads=1)).path
+    nothing = train(
+        recipe(name, epochs=1, rate=0.0), larger_store, tmp_path / "nothing", execution=Execution(threads=1)
+    ).path
     assert metrics(learned)[-1]["loss"] < 0.7 * metrics(learned)[0]["loss"]
     assert average(learned) > 25
     assert average(learned) > average(nothing) + 20
@@ -84,20 +88,25 @@ def test_every_model_learns_to_localize_from_tags(name: str, larger_store: Store
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_every_model_takes_pseudo_labels_and_resumes_to_the_same_bits(name: str, store: Store, tmp_path: Path) -> None:
     asked = recipe(name, epochs=5, labels=(2, 4))
-    whole = train(asked, store, tmp_path / "whole", threads=1).path
+    whole = train(asked, store, tmp_path / "whole", execution=Execution(threads=1)).path
 
     def stop(status: Status) -> None:
         if (status.phase, status.epoch, status.completed) == ("training", 3, 2):
             signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(Interrupted):
-        train(asked, store, tmp_path / "parts", threads=1, watch=stop)
+        train(asked, store, tmp_path / "parts", watch=stop, execution=Execution(threads=1))
     parts = train(asked, store, tmp_path / "parts", resume=True).path
     for file in ("model/model.safetensors", "model/model.json", "predictions.json", "evaluation.json"):
         assert (parts / file).read_bytes() == (whole / file).read_bytes(), file
     assert ["pseudo" in line for line in metrics(whole)] == [False, False, True, True, True]
     assert all(line["pseudo"] != 0 for line in metrics(whole)[2:])
     video = store.names("test")[0]
-    maps = Localizer.load(whole).maps(video, store.features(video))
-    assert [one.weight for one in maps] == list(asked.stream_weights)
+    localizer = Localizer.load(whole)
+    maps = localizer.maps(video, store.features(video))
+    assert [one.weight for one in maps] == (list(asked.stream_weights.values()) or [1.0])
+    if asked.stream_weights:
+        uneven = replace(store, streams={"rgb": store.dimensions - 1, "flow": 1})
+        with pytest.raises(InputError, match="wants features of the streams"):
+            localizer.store(uneven, "test")
     assert all(one.tcam.shape == (store.length(video), 3) for one in maps)

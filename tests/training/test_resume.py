@@ -13,20 +13,20 @@ import pytest
 
 from small import outcome
 from wtal.data.store import Store
-from wtal.errors import InputError
-from wtal.training import checkpoint, read_recipe, train
-from wtal.training.loop import Interrupted, Status
+from wtal.errors import InputError, Interrupted
+from wtal.training import Execution, checkpoint, read_recipe, train
+from wtal.training.loop import Status
 
 Start = Callable[..., "Popen[str]"]
 
 KILL_ITSELF = """
 import os, signal, sys
-from wtal.training import train
+from wtal.training import Execution, train
 recipe, data, run, epoch = sys.argv[1:]
 def watch(status):
     if status.phase == "labels" and status.epoch == int(epoch) and status.completed == 7:
         os.kill(os.getpid(), signal.SIGKILL)
-train(recipe, data, run, resume=True, watch=watch, checkpoint_every_s=0)
+train(recipe, data, run, resume=True, watch=watch, execution=Execution(checkpoint_every_s=0))
 """
 
 
@@ -87,7 +87,7 @@ def test_a_stop_in_the_middle_of_an_epoch_keeps_order_position_and_sums(
 
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(Interrupted):
-        train(recipe, store, tmp_path / "run", threads=1, watch=stop)
+        train(recipe, store, tmp_path / "run", watch=stop, execution=Execution(threads=1))
     assert signal.getsignal(signal.SIGTERM) == before
     last = checkpoint.newest(tmp_path / "run" / "checkpoints")
     assert last is not None
@@ -120,7 +120,7 @@ def test_a_run_of_other_data_or_another_recipe_is_refused(
 
 def test_resume_takes_the_seed_that_the_run_began_with(store: Store, recipe: Path, tmp_path: Path) -> None:
     recipe.write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
-    run = train(recipe, store, tmp_path / "run", seed=5, threads=1)
+    run = train(recipe, store, tmp_path / "run", seed=5, execution=Execution(threads=1))
     train(recipe, store, tmp_path / "run", resume=True)
     assert read_recipe(run.path / "config.yaml").seed == 5
     assert run.environment()["seed"] == 5  # type: ignore[index]
@@ -140,7 +140,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_no_half_one(
         with pytest.raises(
             InputError, match=r"cannot write the checkpoint .*epoch-0001-step-0001, is whole: make room"
         ):
-            train(recipe, store, run, threads=1, checkpoint_every_s=0, watch=fill_the_disk)
+            train(recipe, store, run, watch=fill_the_disk, execution=Execution(threads=1, checkpoint_every_s=0))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     names = sorted(path.name for path in (run / "checkpoints").iterdir())

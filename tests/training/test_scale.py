@@ -7,13 +7,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from wtal.data.record import VideoRecord
 from wtal.data.store import Store
-from wtal.data.storyboard import random_annotations
+from wtal.data.synthetic_annotations import random_annotations
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.formats import write_annotations
-from wtal.training import Recipe, train
-from wtal.training.config import Sampling
+from wtal.training import Execution, Recipe, train
+from wtal.training.config import SegmentSampling
 from wtal.training.loop import Status
 
 
@@ -36,8 +36,8 @@ def test_memory_does_not_grow_with_the_videos_seen(tmp_path: Path, benchmark: Mo
     def watch(status: Status) -> None:
         seen.append(benchmark.anonymous_memory())
 
-    recipe = Recipe("stpn", 2, ((2, 1e-3),), batch_videos=4, sampling=Sampling(50))
-    train(recipe, Store.open(tmp_path / "store"), tmp_path / "run", threads=1, watch=watch)
+    recipe = Recipe("stpn", 2, ((2, 1e-3),), batch_videos=4, sampling=SegmentSampling(50))
+    train(recipe, Store.open(tmp_path / "store"), tmp_path / "run", watch=watch, execution=Execution(threads=1))
     assert len(seen) == 60
     assert seen[-1] - seen[3] < 25
 

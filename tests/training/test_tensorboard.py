@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
-from wtal.training import checkpoint, train
+from wtal.training import Execution, checkpoint, train
 
 
 def drawn(run: Path, tag: str) -> list[tuple[int, float]]:
@@ -23,11 +23,13 @@ def logged(run: Path, name: str, *, event: str | None = None) -> list[tuple[int,
 
 
 def test_the_curves_are_those_of_the_log_also_after_a_resume(store: Store, recipe: Path, tmp_path: Path) -> None:
-    run = train(recipe, store, tmp_path / "run", threads=1, tensorboard=True, checkpoint_every_s=0).path
+    run = train(
+        recipe, store, tmp_path / "run", execution=Execution(threads=1, tensorboard=True, checkpoint_every_s=0)
+    ).path
     last = checkpoint.newest(run / "checkpoints")
     assert last is not None
     shutil.rmtree(last)  # so that the last epoch is done, and drawn, again
-    train(recipe, store, run, resume=True, tensorboard=True)
+    train(recipe, store, run, resume=True, execution=Execution(tensorboard=True))
     for name in ("loss", "fore", "learning_rate"):
         assert drawn(run, f"training/{name}") == logged(run, name)
     assert drawn(run, "labels/instances") == logged(run, "instances", event="labels")
@@ -44,5 +46,5 @@ def test_without_the_package_the_error_names_the_extra_and_nothing_is_written(
 ) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'wtal\[tb\]'"):
-        train(recipe, store, tmp_path / "run", tensorboard=True)
+        train(recipe, store, tmp_path / "run", execution=Execution(tensorboard=True))
     assert not (tmp_path / "run").exists()

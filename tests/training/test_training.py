@@ -12,20 +12,21 @@ import pytest
 import torch
 
 from small import outcome
-from wtal.data.record import VideoRecord
 from wtal.data.store import Store
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.errors import DataWarning, InputError
 from wtal.formats import read_predictions
 from wtal.formats.targets import read_targets
 from wtal.localize import Localizer
 from wtal.losses import signed_cross_entropy
+from wtal.maps import ActivationMap
 from wtal.models import build
 from wtal.models.protocol import Batch
-from wtal.propose import Proposer
+from wtal.propose import Cut, Proposer
 from wtal.pseudo.delta import Stage
-from wtal.training import Recipe, read_recipe, train
-from wtal.training.config import Optimizer, Sampling, TargetSettings
+from wtal.training import Execution, Recipe, read_recipe, train
+from wtal.training.config import Optimizer, SegmentSampling, TargetSettings
 from wtal.training.relabel import relabel
 from wtal.training.videos import Videos, video_seeds
 
@@ -52,7 +53,7 @@ def test_a_run_leaves_everything_behind(whole_run: Path, store: Store) -> None:
 
 def test_the_losses_fall(store: Store, tmp_path: Path) -> None:
     recipe = Recipe("rskp", 12, ((12, 5e-3),), {"dropout": 0.0})
-    run = train(recipe, store, tmp_path / "run", threads=1)
+    run = train(recipe, store, tmp_path / "run", execution=Execution(threads=1))
     losses = [line["fore"] for line in metrics(run.path)]
     assert losses[-1] < 0.5 * losses[0]
 
@@ -66,7 +67,7 @@ def test_pseudo_labels_teach_in_their_stages_with_their_weight_and_target(store:
     )
     options = {"dropout": 0.0, "warmup_epoch": 99, "pseudo_mix": (0.7, 0.3)}
     recipe = Recipe("rskp", 6, ((6, 0.0),), options, targets=TargetSettings(stages=stages), batch_videos=4)
-    run = train(recipe, store, tmp_path / "run", threads=1)
+    run = train(recipe, store, tmp_path / "run", execution=Execution(threads=1))
     epochs = [line for line in metrics(run.path) if "event" not in line]
     assert ["pseudo" in line for line in epochs] == [False, False, True, True, True, True]
     assert [line.get("pseudo_weight") for line in epochs] == [None, None, 3.0, 4.5, 3.0, 3.0]
@@ -98,8 +99,9 @@ def labels_by(store: Store, **settings: object) -> tuple[list[set[int]], list[se
     torch.manual_seed(0)
     model = build("rskp", len(store.classes), store.dimensions)
     videos = Videos(store, "train", torch.device("cpu"))
-    proposer = Proposer(class_threshold=0.0)
-    made = relabel(model, videos, TargetSettings(proposer=proposer, **settings), Stage(0), seed=0)  # type: ignore[arg-type]
+    proposer = Proposer(Cut(class_threshold=0.0))
+    targets = TargetSettings(proposer=proposer, **settings)  # type: ignore[arg-type]
+    made = relabel(model, videos, Recipe("rskp", 1, ((1, 1e-3),), targets=targets), Stage(0))
     assert model.training
     found = [set(instances.class_ids.tolist()) for instances in made.instances]
     values = made.targets.toarray()
@@ -184,7 +186,7 @@ def test_train_on_the_command_line(
     monkeypatch.chdir(tmp_path)
     recipe.write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
     main(["train", str(recipe), "--data", str(store.path), "--seed", "3", "--threads", "1"])
-    assert "thumos14-wtalc" in capsys.readouterr().out
+    assert "thumos14-paper" in capsys.readouterr().out
     assert (tmp_path / "runs" / "tiny-seed3" / "model" / "model.safetensors").exists()
     main(["train", str(recipe), "--data", str(store.path), "--fold", "2/3", "--threads", "1"])
     predicted = json.loads((tmp_path / "runs" / "tiny-fold2of3-seed0" / "predictions.json").read_text())["results"]
@@ -208,7 +210,7 @@ def test_one_may_train_on_tagged_videos_alone(tmp_path: Path) -> None:
             writer.add(VideoRecord(name, "train", ("Run",)), rng.standard_normal((t, 8)).astype(np.float32))
     recipe = Recipe("rskp", 2, ((2, 1e-3),), targets=TargetSettings(stages=(Stage(1),)))
     with pytest.warns(DataWarning, match="no training video is tagged Jump"):
-        run = train(recipe, tmp_path / "own", tmp_path / "run", threads=1)
+        run = train(recipe, tmp_path / "own", tmp_path / "run", execution=Execution(threads=1))
     assert run.evaluation is None
     assert not (run.path / "predictions.json").exists()
     assert Localizer.load(run.path).classes == ("Run", "Jump")
@@ -217,12 +219,14 @@ def test_one_may_train_on_tagged_videos_alone(tmp_path: Path) -> None:
 def test_a_loss_that_is_not_finite_stops_the_run_and_says_where(store: Store, tmp_path: Path) -> None:
     recipe = Recipe("rskp", 3, ((3, 1e-3),), {"attention_weight": float("inf")})
     with pytest.raises(InputError, match=r"epoch 0, step 0: the loss is not finite .*attention.*videos train_"):
-        train(recipe, store, tmp_path / "run", threads=1)
+        train(recipe, store, tmp_path / "run", execution=Execution(threads=1))
 
 
 def test_other_seeds_learn_otherwise(store: Store, tmp_path: Path) -> None:
     recipe = Recipe("rskp", 1, ((1, 1e-3),))
-    first, second = (train(replace(recipe, seed=s), store, tmp_path / str(s), threads=1).path for s in (0, 1))
+    first, second = (
+        train(replace(recipe, seed=s), store, tmp_path / str(s), execution=Execution(threads=1)).path for s in (0, 1)
+    )
     assert metrics(first)[0]["loss"] != metrics(second)[0]["loss"]
 
 
@@ -233,7 +237,7 @@ def test_the_package_trains_and_localizes_in_two_calls(
 
     monkeypatch.chdir(tmp_path)
     recipe.write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
-    run = wtal.train(recipe, store.path, threads=1)
+    run = wtal.train(recipe, store.path, execution=Execution(threads=1))
     assert run.path == Path("runs") / "tiny-seed0"
     assert isinstance(wtal.Localizer.load(run.path)(store.features(store.names("test")[0])), wtal.Instances)
 
@@ -268,7 +272,12 @@ def test_without_torch_the_error_names_the_extra(
 
 
 def test_scores_on_the_way_change_nothing_but_the_log(store: Store, tmp_path: Path, whole_run: Path) -> None:
-    run = train(read_recipe(whole_run / "config.yaml"), store, tmp_path / "run", threads=1, evaluate_every=2)
+    run = train(
+        read_recipe(whole_run / "config.yaml"),
+        store,
+        tmp_path / "run",
+        execution=Execution(threads=1, evaluate_every=2),
+    )
     watched, plain_run = outcome(run.path), outcome(whole_run)
     logged = watched.pop("log")
     assert [line for line in logged if line.get("event") != "evaluation"] == plain_run.pop("log")
@@ -276,8 +285,8 @@ def test_scores_on_the_way_change_nothing_but_the_log(store: Store, tmp_path: Pa
     scores = [line for line in logged if line.get("event") == "evaluation"]
     assert [line["epoch"] for line in scores] == [1, 3]
     assert set(scores[0]["average"]["thumos14"]) == {"0.1:0.5", "0.3:0.7", "0.1:0.7"}
-    with pytest.raises(InputError, match="--evaluate-every must be 1 epoch or more"):
-        train(read_recipe(whole_run / "config.yaml"), store, tmp_path / "other", evaluate_every=0)
+    with pytest.raises(InputError, match="evaluate_every must be 1 or more"):
+        train(read_recipe(whole_run / "config.yaml"), store, tmp_path / "other", execution=Execution(evaluate_every=0))
 
 
 def test_a_step_sees_the_sampled_snippets_and_their_labels(store: Store) -> None:
@@ -285,18 +294,18 @@ def test_a_step_sees_the_sampled_snippets_and_their_labels(store: Store) -> None
     lengths = np.diff(videos.offsets)
     seeds = video_seeds(0, 3, range(len(videos)))
     n = int(np.median(lengths))
-    for sampling in (Sampling(n), Sampling(n, repeat=False), Sampling()):
+    for sampling in (SegmentSampling(n), SegmentSampling(n, repeat=False), SegmentSampling()):
         rows = videos.sampled(range(len(videos)), seeds, sampling)
         for number, part in enumerate(rows):
             whole = sampling.segments is None or (lengths[number] <= n and not sampling.repeat)
             assert len(part) == (lengths[number] if whole else n)
             assert (np.diff(part) >= 0).all()
-            assert videos.offsets[number] <= part[0] <= part[-1] < videos.offsets[number + 1]
+            assert 0 <= part[0] <= part[-1] < lengths[number]
         batch = videos.batch(range(len(videos)), snippets=rows)
         everything = torch.from_numpy(np.concatenate([store.features(name) for name in videos.names]))
-        torch.testing.assert_close(batch.features, everything[np.concatenate(rows)])
-    again, other = (videos.sampled([1], video_seeds(0, epoch, [1]), Sampling(5))[0] for epoch in (3, 4))
-    assert (again == videos.sampled([0, 1], seeds[:2], Sampling(5))[1]).all()  # whatever step it falls to
+        torch.testing.assert_close(batch.features, everything[videos.rows(range(len(videos)), rows)])
+    again, other = (videos.sampled([1], video_seeds(0, epoch, [1]), SegmentSampling(5))[0] for epoch in (3, 4))
+    assert (again == videos.sampled([0, 1], seeds[:2], SegmentSampling(5))[1]).all()  # whatever step it falls to
     assert (again != other).any()
 
 
@@ -307,7 +316,7 @@ def test_losses_are_logged_per_video_and_a_mean_only_shrinks_the_step(store: Sto
     before = build_state(store, base)
     weights = {}
     for reduction in ("sum", "mean"):
-        run = train(replace(base, reduction=reduction), store, tmp_path / reduction, threads=1)
+        run = train(replace(base, reduction=reduction), store, tmp_path / reduction, execution=Execution(threads=1))
         weights[reduction] = Localizer.load(run.path).model.state_dict()["classifier.weight"] - before
     torch.testing.assert_close(weights["sum"], 13 * weights["mean"], rtol=1e-2, atol=1e-8)
     assert metrics(tmp_path / "sum")[0]["loss"] == metrics(tmp_path / "mean")[0]["loss"]
@@ -322,11 +331,13 @@ def test_a_sampled_map_lies_on_the_videos_own_snippets(whole_run: Path, store: S
     localizer = Localizer.load(whole_run)
     name = store.names("test")[0]
     features = store.features(name)
-    whole = localizer.map(name, features)
-    few = replace(localizer, card=replace(localizer.card, segments=len(features) // 2)).map(name, features)
+
+    def shown(segments: int | None) -> ActivationMap:
+        return replace(localizer, card=replace(localizer.card, segments=segments)).maps(name, features)[0]
+
+    whole, few = shown(None), shown(len(features) // 2)
     assert few.tcam.shape == whole.tcam.shape
     assert few.attention is not None
     assert few.attention.shape == (len(features),)
     assert not np.allclose(few.tcam, whole.tcam)
-    same = replace(localizer, card=replace(localizer.card, segments=len(features))).map(name, features)
-    np.testing.assert_array_equal(same.tcam, whole.tcam)
+    np.testing.assert_array_equal(shown(len(features)).tcam, whole.tcam)

@@ -6,7 +6,7 @@ from torch import nn
 
 from wtal.cli import main
 from wtal.errors import InputError
-from wtal.video.i3d import I3D, Unit
+from wtal.video.i3d import I3D, ConvolutionUnit
 from wtal.video.i3d_weights import CONVERSIONS, load_i3d
 from wtal.video.weights import folded
 
@@ -70,7 +70,7 @@ def test_a_folded_batch_norm_computes_the_same():
     for value in (norm.weight, norm.bias, norm.running_mean, norm.running_var):
         value.data.uniform_(0.5, 1.5)
     state = {"c.weight": plain.weight.data} | {f"n.{name}": value for name, value in norm.state_dict().items()}
-    unit = Unit(2, 5, (3, 3, 3))
+    unit = ConvolutionUnit(2, 5, (3, 3, 3))
     unit.weight.data, unit.bias.data = folded(state, "c.weight", "n")
     x = torch.randn(1, 2, 6, 7, 8)
     with torch.inference_mode():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from wtal.errors import InputError
 from wtal.video.decode import Picture
-from wtal.video.snippets import Sampling, Snippets
+from wtal.video.snippets import Sampling, SnippetFrames
 
 
 class Numbered(Picture):
@@ -22,7 +22,7 @@ class Numbered(Picture):
 def numbers(n_frames, sampling, picks=None, start=0):
     pictures = (Numbered(i) for i in range(n_frames))
     picked = range(sampling.length_frames) if picks is None else picks
-    return [snippet[:, 0, 0, 0].tolist() for snippet in Snippets(pictures, sampling, picked, start)]
+    return [snippet[:, 0, 0, 0].tolist() for snippet in SnippetFrames(pictures, sampling, picked, start)]
 
 
 @given(
@@ -52,7 +52,7 @@ def test_only_the_picked_frames_are_made():
             made.append(self.number)
             return super().pixels
 
-    snippets = list(Snippets((Costly(i) for i in range(32)), Sampling(), picks=(2, 10)))
+    snippets = list(SnippetFrames((Costly(i) for i in range(32)), Sampling(), picks=(2, 10)))
     assert [s[:, 0, 0, 0].tolist() for s in snippets] == [[2, 10], [18, 26]]
     assert made == [2, 10, 18, 26]
 
@@ -65,7 +65,7 @@ def test_the_clock_puts_a_snippets_middle_in_the_middle_of_its_cell():
 
 
 def test_frames_are_counted():
-    snippets = Snippets((Numbered(i) for i in range(37)), Sampling(), range(16))
+    snippets = SnippetFrames((Numbered(i) for i in range(37)), Sampling(), range(16))
     assert len(list(snippets)) == 2
     assert snippets.n_frames == 37
 

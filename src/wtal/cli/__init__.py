@@ -11,9 +11,9 @@ from typing import Any
 COMMANDS = {
     "demo": "See the method at work on generated data; ends with a picture.",
     "data": "Convert published feature sets, check them, generate synthetic ones.",
-    "extract": "Turn video files into a store of features; go on after a kill.",
+    "extract": "Turn video files into a store of features; resumable.",
     "weights": "Tell where I3D's weights are published; check a file of them.",
-    "train": "Train on tagged videos by a recipe; go on after a kill.",
+    "train": "Train on tagged videos by a recipe; resumable.",
     "localize": "Find instances in a video, in features, or in anybody's activation maps.",
     "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",

@@ -1,6 +1,7 @@
 """`wtal data`: published layouts into a store, a doctor for either, and generated data sets."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,15 +10,39 @@ import tyro
 from wtal.cli.parse import described, plain_help
 from wtal.cli.progress import progress
 from wtal.cli.table import print_table
+from wtal.data.layouts import LAYOUTS
+from wtal.timebase import TimeBase
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.findings import Finding
-    from wtal.data.layouts import Given
+    from wtal.data.source import Given
 
-LayoutName = Literal["cola", "wtalc", "activitynet", "folder", "h5"]
+    LayoutName = str
+else:
+    LayoutName = Literal[LAYOUTS]
 Out = Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """Files that say what the videos show."""
+
+    gt: Path | None = None
+    """ActivityNet-style JSON with the annotations, where it does not lie in the source; without a CSV, the tags too."""
+    tags: Path | None = None
+    """CSV video,label[,split][,duration_s][,fps] with one row per tag."""
+    classes: Path | None = None
+    """Text file with one class name per line, in the order of their numbers; by default all tags, sorted."""
+
+    def given(self, timebase: TimeBase | None = None) -> "Given":
+        """The same, as the library takes it."""
+        from wtal.data.feature_files import read_lines
+        from wtal.data.source import Given
+
+        names = tuple(read_lines(self.classes)) if self.classes else None
+        return Given(self.gt, self.tags, names, timebase or TimeBase())
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -34,30 +59,22 @@ def convert(
     source: tyro.conf.Positional[Path],
     out: Out,
     layout: LayoutName | None = None,
-    gt: Path | None = None,
-    tags: Path | None = None,
-    classes: Path | None = None,
-    fps: float = 25.0,
-    stride_frames: float = 16.0,
-    offset_snippets: float = 0.0,
+    tagging: Annotated[Tagging, tyro.conf.arg(name="")] = Tagging(),  # noqa: B008  frozen
+    timebase: Annotated[TimeBase, tyro.conf.arg(name="")] = TimeBase(),  # noqa: B008  frozen
     dtype: Literal["float32", "float16"] = "float32",
     trim: bool = False,
     stretch: bool = False,
     skip_bad: bool = False,
     overwrite: bool = False,
 ) -> None:
-    """Read a data set in a published layout and write it as a store, whole or not at all.
+    """Read a data set in a published layout and write it as a store, atomically.
 
     Args:
         source: Folder (or .h5 file) of the data set.
         out: Folder to write the store to.
         layout: How the source is laid out; by default it is guessed from the files.
-        gt: ActivityNet-style JSON with the annotations, where it does not lie in the source.
-        tags: CSV video,label[,split][,duration_s][,fps] with one row per tag (layouts folder and h5).
-        classes: Text file with one class name per line, in the order of their numbers; by default all tags, sorted.
-        fps: Frames per second of the features.
-        stride_frames: Frames from one snippet to the next.
-        offset_snippets: Where the first snippet starts on the video's clock, in snippets.
+        tagging: Files that say what the videos show.
+        timebase: The features' clock.
         dtype: Type of the stored features; float16 halves the space.
         trim: Cut RGB and flow of a video to the shorter one.
         stretch: Let each video's snippets fill its duration (features resampled to a fixed number per video).
@@ -65,10 +82,9 @@ def convert(
         overwrite: Replace a store that is already there.
     """
     from wtal.data import convert as converting
-    from wtal.data.layouts import guess_layout, read_source
+    from wtal.data.layouts import read_source
 
-    given = given_data(gt, tags, classes, fps, stride_frames, offset_snippets)
-    listed = read_source(source, layout or guess_layout(source), given)
+    listed = read_source(source, layout, tagging.given(timebase))
     findings = converting.convert(
         listed,
         out,
@@ -86,12 +102,8 @@ def convert(
 def check(
     source: tyro.conf.Positional[Path],
     layout: LayoutName | None = None,
-    gt: Path | None = None,
-    tags: Path | None = None,
-    classes: Path | None = None,
-    fps: float = 25.0,
-    stride_frames: float = 16.0,
-    offset_snippets: float = 0.0,
+    tagging: Annotated[Tagging, tyro.conf.arg(name="")] = Tagging(),  # noqa: B008  frozen
+    timebase: Annotated[TimeBase, tyro.conf.arg(name="")] = TimeBase(),  # noqa: B008  frozen
     trim: bool = False,
 ) -> None:
     """Say everything that is wrong with a store or a data set, before hours are lost; ends with 1 on errors.
@@ -99,25 +111,20 @@ def check(
     Args:
         source: A store, or the folder (or .h5 file) of a data set; of a store, the other options are not used.
         layout: How the source is laid out; by default it is guessed from the files.
-        gt: ActivityNet-style JSON with the annotations, where it does not lie in the source.
-        tags: CSV video,label[,split][,duration_s][,fps] with one row per tag (layouts folder and h5).
-        classes: Text file with one class name per line; by default all tags, sorted.
-        fps: Frames per second of the features.
-        stride_frames: Frames from one snippet to the next.
-        offset_snippets: Where the first snippet starts on the video's clock, in snippets.
+        tagging: Files that say what the videos show.
+        timebase: The features' clock.
         trim: RGB and flow of different length are fine, since convert will get --trim.
     """
     from wtal.data import check as checking
     from wtal.data.findings import errors
-    from wtal.data.layouts import guess_layout, read_source
+    from wtal.data.layouts import read_source
     from wtal.data.store import Store, is_store
 
     track = progress("checking")
     if is_store(source):
         findings = checking.check_store(Store.open(source), track=track)
     else:
-        given = given_data(gt, tags, classes, fps, stride_frames, offset_snippets)
-        listed = read_source(source, layout or guess_layout(source), given)
+        listed = read_source(source, layout, tagging.given(timebase))
         findings = checking.check_source(listed, trim=trim, track=track)
     print_findings(findings)
     console().print(_verdict(findings))
@@ -154,8 +161,8 @@ def synthesize(
     import numpy as np
 
     from wtal.data import convert as converting
-    from wtal.data.storyboard import random_annotations
     from wtal.data.synthetic import synthetic_source
+    from wtal.data.synthetic_annotations import random_annotations
     from wtal.data.truth import read_with_findings
 
     rng = np.random.default_rng(seed)
@@ -174,23 +181,6 @@ def synthesize(
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"convert": convert, "check": check, "synthesize": synthesize}
-
-
-def given_data(
-    gt: Path | None,
-    tags: Path | None,
-    classes: Path | None,
-    fps: float = 25.0,
-    stride_frames: float = 16.0,
-    offset: float = 0.0,
-) -> "Given":
-    """What the user says about a data set beside its place."""
-    from wtal.data.layouts import Given
-    from wtal.data.listing import read_lines
-    from wtal.timebase import TimeBase
-
-    names = tuple(read_lines(classes)) if classes else None
-    return Given(gt, tags, names, TimeBase(fps, stride_frames, offset))
 
 
 def console() -> "Console":
@@ -229,6 +219,6 @@ def print_store(path: Path) -> None:
             used = {tag for record in records for tag in record.tags}
             rows.append((split, str(len(records)), str(snippets), f"{len(used)} of {len(store.classes)}"))
     print_table(("split", "videos", "snippets", "tagged classes"), rows, title=str(path))
-    streams = " + ".join(f"{stream} {at.stop - at.start}" for stream, at in store.streams.items())
-    truth = "with" if (path / "gt.json").exists() else "without"
+    streams = " + ".join(f"{stream} {width}" for stream, width in store.streams.items())
+    truth = "with" if store.has_truth else "without"
     console().print(f"{streams} dimensions, {store.matrix.dtype}, {truth} true instances (gt.json)")

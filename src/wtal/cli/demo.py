@@ -61,6 +61,7 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
     from wtal.errors import MissingExtraError
     from wtal.formats import write_predictions
     from wtal.localize import Localizer
+    from wtal.propose import Nms
     from wtal.training import read_recipe
 
     for package in ("matplotlib", "torch", "safetensors", "scipy"):
@@ -79,7 +80,7 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
     localizers = {name: Localizer.load(path, device="cpu") for name, path in trained.items()}
     fusion = recipe.test.proposer
     # RSKP's own way: candidates that share half of their length with a better one are dropped
-    nms = replace(fusion, combine="nms", overlap="own_length", overlap_threshold=0.5)
+    nms = replace(fusion, combine=Nms(0.5, "own_length"))
     found = {
         f"{model}-{way}": localizers[model].store(store, "test", proposer=proposer)
         for model in trained
@@ -96,10 +97,10 @@ def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Conso
     import numpy as np
 
     from wtal.data.convert import convert
-    from wtal.data.source import join_streams
     from wtal.data.store import Store, is_store
-    from wtal.data.storyboard import random_annotations
+    from wtal.data.streams import join_streams
     from wtal.data.synthetic import synthetic_source
+    from wtal.data.synthetic_annotations import random_annotations
     from wtal.errors import InputError
 
     n_train, n_test, n_classes = size
@@ -125,12 +126,13 @@ def _trained(
 ) -> Path:
     from rich.console import Console
 
-    from wtal.training import train
+    from wtal.training import Execution, train
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
     with interruptible(console, again), data_warnings_on_stderr(), training_progress() as watch:
-        return train(recipe, store, run, seed=seed, device="cpu", resume=True, threads=threads, watch=watch).path
+        how = Execution(device="cpu", threads=threads)
+        return train(recipe, store, run, seed=seed, resume=True, execution=how, watch=watch).path
 
 
 def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> None:
@@ -153,12 +155,13 @@ def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> N
 def _draw(path: Path, localizer: "Localizer", store: "Store", recipe: "Recipe", nms: "Proposer") -> None:
     """One test video's class, from activation curve to the labels that it would get in training."""
     from wtal.figures.timeline import draw_timeline
+    from wtal.maps import mean_map
     from wtal.pseudo.linpro import make_targets
 
     name = store.names("test")[0]
     true = store.truth().videos[name].instances
     label = int(true.class_ids[0])
-    shown = localizer.map(name, store.features(name))
+    shown = mean_map(localizer.maps(name, store.features(name)))
     fused = recipe.test.proposer(shown.tcam, classes=[label])
     labels = make_targets(fused.instances, len(shown.tcam), len(store.classes), rows=recipe.targets.rows)
     draw_timeline(

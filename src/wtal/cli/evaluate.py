@@ -24,9 +24,9 @@ def main(arguments: Sequence[str]) -> None:
 def evaluate(
     predictions: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="PRED")],
     annotations: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="GT")],
-    protocol: Literal["thumos14", "thumos14-wtalc", "activitynet13"] = "thumos14",
+    protocol: str = "thumos14",
     ambiguous: Path | None = None,
-    subset: str | None = None,
+    split: str | None = None,
     unit: Literal["seconds", "snippets"] = "seconds",
     as_json: Annotated[bool, tyro.conf.arg(name="json")] = False,
     per_class: bool = False,
@@ -37,12 +37,13 @@ def evaluate(
     Args:
         predictions: Predicted instances: ActivityNet JSON, or CSV with video,label,start,end,score.
         annotations: The truth: ActivityNet JSON.
-        protocol: thumos14 is the ActivityNet form (seconds, 210 videos), thumos14-wtalc the form of W-TALC and
-            RSKP (whole snippets); activitynet13 has tIoU .5:.05:.95. On the same predictions the two THUMOS14
-            forms differ by points.
-        ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt). Worth over a point,
-            so the output always says whether it was on.
-        subset: Evaluate the videos of this subset instead of the protocol's own.
+        protocol: A name of wtal.evaluate.PROTOCOLS. thumos14 is the ActivityNet form (seconds, 210 videos);
+            thumos14-wtalc the form of W-TALC and RSKP (whole snippets, all test videos); thumos14-paper is that with
+            the ambiguity list on, as the paper's evaluator has it: compare its tables with this one. On the same
+            predictions the three differ by points. activitynet13 has tIoU .5:.05:.95.
+        ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt), whatever list the
+            protocol has. Worth over a point, so the output always says whether one was on.
+        split: Evaluate the videos of this split instead of the protocol's own.
         unit: What the predictions count in; snippets are 16 frames at 25 frames a second.
         as_json: Print one JSON object instead of tables.
         per_class: Show the average precision of each class too.
@@ -61,7 +62,7 @@ def evaluate(
             found,
             truth,
             protocol=protocol,
-            subset=subset,
+            split=split,
             ambiguous=None if ambiguous is None else measures.read_ambiguous(ambiguous),
         )
         _warn_of_nothing(predictions, annotations, found, truth, len(case.predictions))
@@ -96,16 +97,7 @@ def _warn_of_nothing(
 
 
 def _as_json(score: "Score", per_class: bool, diagnosis: dict[str, Any] | None) -> dict[str, Any]:
-    content: dict[str, Any] = {
-        "protocol": score.protocol,
-        "tiou": list(score.tiou),
-        "map": _points(score.map.tolist()),
-        "average": dict(zip(score.average, _points(list(score.average.values())), strict=True)),
-        "ambiguous": {"used": score.n_ambiguous is not None, "dropped": score.n_ambiguous or 0},
-        "n_videos": score.n_videos,
-        "n_truth": score.n_truth,
-        "n_predictions": score.n_predictions,
-    }
+    content = score.as_dict()
     if per_class:
         content["per_class"] = {name: _points(ap) for name, ap in zip(score.classes, score.ap.tolist(), strict=True)}
     if diagnosis is not None:

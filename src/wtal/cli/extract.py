@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from wtal.cli.data import Tagging, print_findings, print_store
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
 from wtal.video.extractor import ExtractorOptions
@@ -25,9 +26,7 @@ def main(arguments: Sequence[str]) -> None:
 def extract(
     videos: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="VIDEO [VIDEO ...]")],
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
-    tags: Path | None = None,
-    gt: Path | None = None,
-    classes: Path | None = None,
+    tagging: Annotated[Tagging, tyro.conf.arg(name="")] = Tagging(),  # noqa: B008  frozen
     options: Annotated[ExtractorOptions, tyro.conf.arg(name="")] = ExtractorOptions(),  # noqa: B008  frozen
     sampling: Annotated[Sampling, tyro.conf.arg(name="")] = Sampling(),  # noqa: B008  frozen
     device: Literal["auto", "cpu", "cuda"] = "auto",
@@ -45,9 +44,7 @@ def extract(
     Args:
         videos: Video files, and folders of them.
         out: Folder to write the store to.
-        tags: CSV video,label[,split] with one row per tag; the store then is of the videos that are named there.
-        gt: ActivityNet-style JSON with the true instances, where they are known; without --tags, the tags too.
-        classes: Text file with one class name per line, in the order of their numbers; by default all tags, sorted.
+        tagging: Files that say what the videos show; the store then is of the videos that have tags there.
         options: What turns a snippet into a vector.
         sampling: How snippets lie on the video.
         device: Where the network computes; auto takes a GPU if there is one.
@@ -57,7 +54,6 @@ def extract(
         skip_bad: Leave videos that cannot be read out, and list them, instead of stopping at the first.
         overwrite: Replace the store that is there, and drop unfinished work of other settings.
     """
-    from wtal.cli.data import given_data, print_findings, print_store
     from wtal.extract import extract as run
 
     if threads is not None:
@@ -69,7 +65,7 @@ def extract(
                 out,
                 options,
                 sampling,
-                given=given_data(gt, tags, classes),
+                given=tagging.given(),
                 device=device,
                 workers=workers,
                 dtype=dtype,

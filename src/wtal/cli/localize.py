@@ -1,24 +1,32 @@
 """`wtal localize`: instances by a trained run in videos or features, or in activation maps that any model has saved."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import tyro
 
 from wtal.cli.parse import run_command
 from wtal.cli.progress import progress
 from wtal.errors import InputError
-from wtal.propose import PRESETS, Proposer
+from wtal.propose import PRESETS, Combine, Preset, Proposer
 from wtal.timebase import TimeBase
+from wtal.typed import choices
 
 if TYPE_CHECKING:
     from wtal.instances import Instances
     from wtal.localize import Localizer
 
+T = TypeVar("T")
 _DEFAULT = Path("predictions.json")
+#: What --combine chooses among, by name.
+_WAYS = choices(Combine)
+if TYPE_CHECKING:
+    Way = str
+else:
+    Way = Literal[tuple(_WAYS)]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -38,8 +46,9 @@ def main(arguments: Sequence[str]) -> None:
         flow_weights: Path | None = None,
         flow: Literal["tvl1", "dis"] | None = None,
         device: Literal["auto", "cpu", "cuda"] = "auto",
-        preset: Literal["paper", "released"] | None = None,  # noqa: ARG001  read before all else
-        proposer: Annotated[Proposer, tyro.conf.arg(name="")] = settings,
+        preset: Preset | None = None,  # noqa: ARG001  read before all else
+        combine: Way | None = None,  # noqa: ARG001  read before all else
+        proposer: Annotated[Proposer, tyro.conf.arg(name=""), tyro.conf.AvoidSubcommands] = settings,
         timebase: Annotated[TimeBase, tyro.conf.arg(name="")] = clock,
     ) -> None:
         """Find instances, in seconds: RUN VIDEO ..., RUN --features STORE, or --tcam FILE.
@@ -58,8 +67,10 @@ def main(arguments: Sequence[str]) -> None:
             flow_weights: I3D's flow weights, of a run that was trained with them.
             flow: Optical flow for I3D, if the run does not know it.
             device: Where networks compute.
-            preset: Where the settings below start from: the paper's, or those of the authors' released code. By
-                default a run's own, else the paper's.
+            preset: Where the settings below start from: those that we recommend, the paper's, or those of the authors'
+                released code. By default a run's own, or with --tcam the recommended ones.
+            combine: How candidates become instances; --combine.* are the settings of the way that is chosen. Fusion
+                and NMS keep the groups of what they replace.
             proposer: How maps become instances.
             timebase: How snippets lie on the video's clock; with a run only the offset can be set.
         """
@@ -89,10 +100,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _with_maps(tcam: Path, output: Path, proposer: Proposer, timebase: TimeBase) -> None:
-    from wtal.formats.tcam import read_tcams
+    from wtal.formats.maps import read_maps
     from wtal.localize import localize_maps
 
-    maps = read_tcams(tcam)
+    maps = read_maps(tcam)
     _write(output, localize_maps(maps.videos, proposer, timebase, track=progress("localizing")), maps.classes)
 
 
@@ -198,17 +209,25 @@ def _write(output: Path, found: "dict[str, Instances]", classes: Sequence[str]) 
 
 def _defaults(arguments: Sequence[str]) -> tuple[Proposer, TimeBase]:
     """Where the settings start from, which must be known before the options are parsed."""
-    proposer, clock = PRESETS["paper"], TimeBase()
+    proposer, clock = PRESETS["recommended"], TimeBase()
     run = next((given for given in arguments if (Path(given) / "model" / "model.json").is_file()), None)
     if run is not None:
         from wtal.localize import read_card
 
         card = read_card(run)
         proposer, clock = card.proposer, TimeBase(offset_snippets=card.offset_snippets or 0.0)
+    proposer = _chosen(arguments, "--preset", PRESETS) or proposer
+    way = _chosen(arguments, "--combine", _WAYS)
+    return (proposer.by(way) if way is not None else proposer), clock
+
+
+def _chosen(arguments: Sequence[str], option: str, known: Mapping[str, T]) -> T | None:
+    """What the option names, if it is given: the last one counts."""
+    found = None
     for here, following in pairwise([*arguments, ""]):
-        name = following if here == "--preset" else here.removeprefix("--preset=") if "--preset=" in here else None
-        if name is not None:
-            if name not in PRESETS:
-                raise InputError(f"--preset is {' or '.join(PRESETS)}, got {name!r}")
-            proposer = PRESETS[name]
-    return proposer, clock
+        given, joined, value = here.partition("=")
+        name = None if given != option else value if joined else following
+        if name is not None and name not in known:
+            raise InputError(f"{option} is {' or '.join(known)}, got {name!r}")
+        found = found if name is None else known[name]
+    return found

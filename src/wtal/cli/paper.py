@@ -12,13 +12,13 @@ import tyro
 from wtal.cli.parse import run_command
 from wtal.cli.progress import progress, showing
 from wtal.errors import InputError, Interrupted
+from wtal.training.execution import Execution
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.store import Store
-    from wtal.paper.plan import Job, Plan
-    from wtal.paper.setting import Setting
+    from wtal.paper.plan import Plan, PlannedRun
 
 Name = Literal[
     "components", "templates", "temperature", "plugin", "qualitative", "comparison", "thresholds", "labels", "ablation"
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
         experiment: tyro.conf.Positional[Name],
         data: Path,
         out: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
-        recipe: Path = Path("thumos14-gaufuse"),
+        recipe: str = "thumos14-gaufuse",
         recipes: Path | None = None,
         seeds: str = "0",
         reuse: tuple[Path, ...] = (),
@@ -41,9 +41,7 @@ def main(arguments: Sequence[str]) -> None:
         ambiguous: Path | None = None,
         dry_run: bool = False,
         as_is: bool = False,
-        device: Literal["auto", "cpu", "cuda"] = "auto",
-        threads: int | None = None,
-        evaluate_every: int | None = None,
+        execution: Annotated[Execution, tyro.conf.arg(name="")] = Execution(),  # noqa: B008  frozen
     ) -> None:
         """Train what a table or figure of the paper needs, then write it: Markdown, LaTeX, CSV, PNG, SVG and a page.
 
@@ -67,68 +65,52 @@ def main(arguments: Sequence[str]) -> None:
             ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt).
             dry_run: Print what would be trained and what it costs, and stop.
             as_is: Train nothing: leave what no run is there for empty, and say so.
-            device: Where to compute; auto takes a GPU if there is one.
-            threads: Threads of the processor to use; by default all.
-            evaluate_every: Score the test videos every so many epochs on the way, for wtal report.
+            execution: Where and how runs are computed.
         """
-        from wtal.cli.train import open_store
-        from wtal.paper.setting import Setting
-        from wtal.training import read_recipe
-        from wtal.training.config import recipes_folder
+        from rich.console import Console
 
-        setting = Setting(open_store(data, fold), recipe.stem, read_recipe(recipe), recipes or recipes_folder(), videos)
-        options = {"device": device, "threads": threads, "evaluate_every": evaluate_every}
-        _paper(experiment, setting, out, _numbers(seeds), reuse, ambiguous, dry_run, as_is, options, arguments)
+        from wtal.cli import data_warnings_on_stderr
+        from wtal.cli.train import open_store
+        from wtal.evaluate import read_ambiguous
+        from wtal.paper.catalogue import EXPERIMENTS, write_results
+        from wtal.paper.experiment import Setting
+        from wtal.paper.plan import make_plan
+        from wtal.paper.trained import TrainedRuns
+        from wtal.training.config import read_recipe, recipes_in, shipped_recipes
+
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        others = shipped_recipes() if recipes is None else recipes_in(recipes)
+        store = open_store(data, fold)
+        setting = Setting(store, Path(recipe).stem, read_recipe(recipe), others, videos)
+        setting.refuse_without_truth()
+        numbers = _numbers(seeds)
+        intervals = None if ambiguous is None else read_ambiguous(ambiguous)
+        for note in EXPERIMENTS[experiment].notes(setting):
+            console.print(f"note: {note}", markup=False)
+        plan = make_plan(EXPERIMENTS[experiment].variants(setting), numbers, store, out / "runs", reuse=reuse)
+        _print_plan(Console(highlight=False) if dry_run else console, plan)
+        if dry_run:
+            return
+        with data_warnings_on_stderr():
+            if not as_is:
+                _train(plan, store, console, execution, arguments)
+            trained = TrainedRuns(plan, store, numbers, intervals, track=progress("forward pass"))
+            for path in write_results(experiment, setting, trained, out):
+                print(path)
 
     run_command(paper, "wtal paper", arguments)
 
 
-def _paper(
-    name: str,
-    setting: "Setting",
-    out: Path,
-    seeds: tuple[int, ...],
-    reuse: Sequence[Path],
-    ambiguous: Path | None,
-    dry_run: bool,
-    as_is: bool,
-    options: dict[str, Any],
-    arguments: Sequence[str],
-) -> None:
-    from rich.console import Console
-
-    from wtal.cli import data_warnings_on_stderr
-    from wtal.evaluate import read_ambiguous
-    from wtal.paper.catalogue import EXPERIMENTS, write_results
-    from wtal.paper.finished import Finished, refuse_without_truth
-    from wtal.paper.plan import make_plan
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    experiment = EXPERIMENTS[name]
-    refuse_without_truth(setting.store, setting.recipe)
-    intervals = None if ambiguous is None else read_ambiguous(ambiguous)
-    for note in experiment.notes(setting):
-        console.print(f"note: {note}", markup=False)
-    plan = make_plan(experiment.variants(setting), seeds, setting.store, out / "runs", reuse=reuse)
-    _print_plan(Console(highlight=False) if dry_run else console, plan)
-    if dry_run:
-        return
-    with data_warnings_on_stderr():
-        if not as_is:
-            _train(plan, setting.store, console, options, arguments)
-        finished = Finished(plan, setting.store, seeds, intervals, track=progress("forward pass"))
-        for path in write_results(name, setting, finished, out):
-            print(path)
-
-
-def _train(plan: "Plan", store: "Store", console: "Console", options: dict[str, Any], arguments: Sequence[str]) -> None:
-    if not plan.epochs_to_train and all(job.state == "finished" for job in plan.jobs):
+def _train(plan: "Plan", store: "Store", console: "Console", execution: Execution, arguments: Sequence[str]) -> None:
+    if all(job.state == "finished" for job in plan.jobs):
         return
     from wtal.paper.sweep import carry_out
 
     try:
         with _progress(plan) as watch:
-            carry_out(plan, store, watch=watch, done=lambda job: console.print(f"done: {job.path}"), **options)
+            carry_out(
+                plan, store, watch=watch, done=lambda job: console.print(f"done: {job.path}"), execution=execution
+            )
     except KeyboardInterrupt as error:
         if not isinstance(error, Interrupted):
             raise
@@ -176,11 +158,11 @@ def _time(seconds: float | None) -> str:
 
 
 @contextmanager
-def _progress(plan: "Plan") -> Iterator[Callable[["Job", float, Any], None]]:
+def _progress(plan: "Plan") -> Iterator[Callable[["PlannedRun", float, Any], None]]:
     """A bar over all epochs of all runs with the time left, and a line about the run that is going on."""
     with showing("epochs") as show:
 
-        def watch(job: "Job", behind: float, status: Any) -> None:
+        def watch(job: "PlannedRun", behind: float, status: Any) -> None:
             inner = (status.phase, status.completed, status.total)
             show(behind, plan.epochs_to_train, f"{job.path.name}: epoch {status.epoch} of {status.epochs}", inner)
 

@@ -38,7 +38,7 @@ def report(
 
     with data_warnings_on_stderr():
         page = write_report(runs, output, data=data, tables=tables)
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     for problem in page.problems:
-        console.print(f"missing: {problem}", highlight=False, soft_wrap=True, markup=False)
-    console.print(f"{output}" + (f" and tables in {tables}" if tables else ""), highlight=False, soft_wrap=True)
+        console.print(f"missing: {problem}")
+    console.print(f"{output}" + (f" and tables in {tables}" if tables else ""))

@@ -6,14 +6,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from wtal.cli.data import Tagging
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
 from wtal.cli.table import print_table
-from wtal.errors import InputError, Interrupted, MissingExtraError
+from wtal.errors import InputError, Interrupted
+from wtal.training.execution import Device, Execution
 from wtal.video.extractor import ExtractorOptions
 
 if TYPE_CHECKING:
@@ -37,13 +39,10 @@ def main(arguments: Sequence[str]) -> None:
         options: Annotated[ExtractorOptions, tyro.conf.arg(name="")] = ExtractorOptions(),  # noqa: B008  frozen
         skip_bad: bool = False,
         seed: int | None = None,
-        device: Literal["auto", "cpu", "cuda"] = "auto",
         resume: bool = False,
-        threads: int | None = None,
-        checkpoint_every_s: float = 300.0,
-        evaluate_every: int | None = None,
+        teacher: Path | None = None,
         fold: str | None = None,
-        tensorboard: bool = False,
+        execution: Annotated[Execution, tyro.conf.arg(name="")] = Execution(),  # noqa: B008  frozen
     ) -> None:
         """Train on videos that carry tags only, then localize and score the test videos.
 
@@ -63,35 +62,20 @@ def main(arguments: Sequence[str]) -> None:
             options: What turns videos into features.
             skip_bad: Leave videos that cannot be read out, and list them.
             seed: Takes the place of the recipe's seed.
-            device: Where to compute; auto takes a GPU if there is one.
             resume: Go on with the run in that folder, to the same result as if it had never stopped.
-            threads: Threads of the processor to use; by default all. On a machine with other work, fewer are faster.
-            checkpoint_every_s: Seconds between checkpoints; a kill costs at most so much work.
-            evaluate_every: Score the test videos every so many epochs on the way, for the curve in wtal report; the
-                last epoch counts all the same.
+            teacher: Of a detector: the finished run that it learns from; or the recipe of one, which is trained first
+                (into runs/RECIPE-seedN, and reused if it is there).
             fold: Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose
                 settings without a look at the test videos.
-            tensorboard: Draw losses, learning rate and scores for TensorBoard, into RUN/tensorboard.
+            execution: Where and how it is computed.
         """
         if videos is not None:
-            _check_before_extraction(recipe, run, tags, gt, seed, resume, fold, tensorboard)
-            data = _extracted(videos, data, tags, gt, options, device, skip_bad=skip_bad)
+            tagging = Tagging(gt, tags)
+            _check_before_extraction(recipe, run, tagging, seed, resume, teacher, fold)
+            data = _extracted(videos, data, tagging, options, execution.device, skip_bad=skip_bad)
         elif data is None or tags is not None or gt is not None or options != ExtractorOptions() or skip_bad:
             raise InputError("wanted --data STORE, or --videos DIR --tags FILE, which the other options belong to")
-        _train(
-            recipe,
-            data,
-            run,
-            seed,
-            device,
-            resume,
-            threads,
-            checkpoint_every_s,
-            evaluate_every,
-            fold,
-            tensorboard,
-            arguments,
-        )
+        _train(recipe, data, run, seed, resume, teacher, fold, execution, arguments)
 
     run_command(train, "wtal train", arguments)
 
@@ -99,40 +83,33 @@ def main(arguments: Sequence[str]) -> None:
 def _check_before_extraction(
     recipe_path: Path,
     folder: Path | None,
-    tags: Path | None,
-    gt: Path | None,
+    tagging: Tagging,
     seed: int | None,
     resume: bool,
+    teacher: Path | None,
     fold: str | None,
-    tensorboard: bool,
 ) -> None:
     """Refuse now what training would refuse after hours of extraction."""
-    from importlib.util import find_spec
-
-    from wtal.data.layouts.folder import tags_of_files
-    from wtal.data.tags import tags_from_json
-    from wtal.timebase import TimeBase
+    from wtal.data.tags import read_tagged
     from wtal.training import read_recipe
 
     recipe = read_recipe(recipe_path)
+    if teacher is not None:
+        _recipe_of_teacher(teacher)
     if fold is not None:
         _fold(fold)
-    if tensorboard and find_spec("tensorboard") is None:
-        raise MissingExtraError("tensorboard", "tb", "train")
-    if tags is not None:
-        videos = tags_of_files(tags, TimeBase())
-    elif gt is not None:
-        videos = tags_from_json(gt, TimeBase())
-    else:
+    table = tagging.tags or tagging.gt
+    if table is None:
         raise InputError("--videos DIR needs --tags FILE, a CSV that says what each video shows")
-    there = sorted({video.split for video in videos.values()})
+    videos = read_tagged(tagging.given()).videos.values()
+    there = sorted({video.split for video in videos})
     if recipe.train_split not in there:
         raise InputError(
-            f"{recipe_path} trains on the videos of split {recipe.train_split}, but {tags or gt} has {', '.join(there)}"
+            f"{recipe_path} trains on the videos of split {recipe.train_split}, but {table} has {', '.join(there)}"
         )
-    if not any(video.tags for video in videos.values() if video.split == recipe.train_split):
-        raise InputError(f"{tags or gt} has no tag for any video of split {recipe.train_split}: nothing to learn from")
-    _check_run_folder(_run_folder(recipe_path, recipe, folder, seed, fold), resume=resume)
+    if not any(video.tags for video in videos if video.split == recipe.train_split):
+        raise InputError(f"{table} has no tag for any video of split {recipe.train_split}: nothing to learn from")
+    _check_run_folder(folder or _usual_folder(recipe_path, recipe, seed, fold), resume=resume)
 
 
 def _check_run_folder(folder: Path, *, resume: bool) -> None:
@@ -143,20 +120,27 @@ def _check_run_folder(folder: Path, *, resume: bool) -> None:
         raise InputError(f"cannot write the run {folder}: {there} is not a folder that you may write to; see --run")
 
 
-def _run_folder(recipe_path: Path, recipe: "Recipe", folder: Path | None, seed: int | None, fold: str | None) -> Path:
+def _usual_folder(recipe_path: Path, recipe: "Recipe", seed: int | None, fold: str | None) -> Path:
     from wtal.training import default_run
 
     suffix = f"-fold{fold.replace('/', 'of')}" if fold else ""
-    return folder or default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
+    return default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
+
+
+def _recipe_of_teacher(teacher: Path) -> "Recipe | None":
+    """The recipe by which the teacher is to be trained first, unless it is a run that is there."""
+    from wtal.localize import model_folder
+    from wtal.training import read_recipe
+
+    return None if model_folder(teacher).is_dir() else read_recipe(teacher)
 
 
 def _extracted(
     videos: Path,
     store: Path | None,
-    tags: Path | None,
-    gt: Path | None,
+    tagging: Tagging,
     options: ExtractorOptions,
-    where: Literal["auto", "cpu", "cuda"],
+    device: Device,
     *,
     skip_bad: bool,
 ) -> Path:
@@ -166,7 +150,7 @@ def _extracted(
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise InputError("several processes would extract the same videos: run wtal extract first, then --data STORE")
     out = store or Path(f"{str(videos).rstrip('/')}-store")
-    extract((videos,), out, tags, gt, options=options, device=where, skip_bad=skip_bad)
+    extract((videos,), out, tagging, options=options, device=device, skip_bad=skip_bad)
     return out
 
 
@@ -175,39 +159,32 @@ def _train(
     data: Path,
     folder: Path | None,
     seed: int | None,
-    device: str,
     resume: bool,
-    threads: int | None,
-    checkpoint_every_s: float,
-    evaluate_every: int | None,
+    teacher: Path | None,
     fold: str | None,
-    tensorboard: bool,
+    execution: Execution,
     arguments: Sequence[str],
 ) -> None:
     from rich.console import Console
 
     from wtal.cli import data_warnings_on_stderr
-    from wtal.training import read_recipe, train
+    from wtal.training import Run, read_recipe, train
 
     recipe = read_recipe(recipe_path)
     store = open_store(data, fold)
-    begun = _run_folder(recipe_path, recipe, folder, seed, store.part or None)
+    begun = folder or _usual_folder(recipe_path, recipe, seed, store.part)
     console = Console(stderr=True)
     again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
-    with interruptible(console, again), data_warnings_on_stderr(), training_progress() as watch:
-        run = train(
-            recipe,
-            store,
-            begun,
-            seed=seed,
-            device=device,
-            resume=resume,
-            threads=threads,
-            checkpoint_every_s=checkpoint_every_s,
-            evaluate_every=evaluate_every,
-            tensorboard=tensorboard,
-            watch=watch,
-        )
+    with interruptible(console, again), data_warnings_on_stderr():
+        if teacher is not None and (first := _recipe_of_teacher(teacher)) is not None:
+            teacher = _usual_folder(teacher, recipe, seed, store.part)
+            if not Run(teacher).ended:
+                with training_progress() as watch:
+                    train(first, store, teacher, seed=seed, resume=True, execution=execution, watch=watch)
+        with training_progress() as watch:
+            run = train(
+                recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, watch=watch
+            )
     if _leads():
         _print_result(run)
 
@@ -275,6 +252,7 @@ def _leads() -> bool:
 
 
 def _print_result(run: "Run") -> None:
+    from wtal.evaluate import headline
     from wtal.localize import read_card
 
     scores = run.evaluation
@@ -284,8 +262,7 @@ def _print_result(run: "Run") -> None:
         rows = []
         for name, one in scores.items():
             at = dict(zip(one["tiou"], one["map"], strict=True))
-            average = list(one["average"].values())[-1]  # over all of the protocol's thresholds
-            rows.append((name, *(f"{at[t]:.1f}" for t in shared), f"{average:.1f}"))
+            rows.append((name, *(f"{at[t]:.1f}" for t in shared), f"{headline(one['average'])[1]:.1f}"))
         head = ("protocol", *(f"{t:g}" for t in shared), "average")
         print_table(head, rows, title="test videos, last epoch: mAP in percent")
     else:

@@ -35,7 +35,7 @@ def tune(
     """Choose how maps become instances: thresholds, boundaries, fusion, offset. The models stay as they are.
 
     One setting after the other takes the best of its values. The training videos are the ones to choose on, if their
-    instances are known: no loss has seen them. But a model's maps are hotter on the videos whose tags it was trained
+    instances are known: no loss has seen them. But a model's activations are higher on the videos it was trained
     on: choose on --held-out ones where you can. Never choose on videos that you report figures for.
 
     Args:
@@ -46,7 +46,8 @@ def tune(
         held_out: The runs are folds (wtal train --fold 1/2, --fold 2/2): choose on the videos that each was not trained
             on, all together as if they were of one run.
         protocols: Evaluation protocols whose mean of average mAP is to grow.
-        grid: YAML file with the values to try, by setting; by default a grid for maps of RSKP's kind.
+        grid: YAML file with the values to try, by setting such as cut.thresholds; by default a grid for maps of
+            RSKP's kind.
         folds: In so many parts of the videos the choice is checked: each part is localized with settings chosen on
             the others. 0 leaves that out, and takes a sixth of the time.
         rounds: Turns through all settings at most.
@@ -61,7 +62,6 @@ def tune(
     from wtal.data.store import Store
     from wtal.errors import InputError
     from wtal.files import written_whole
-    from wtal.tune import GRID
     from wtal.tune import tune as choose
 
     if not runs:
@@ -71,14 +71,13 @@ def tune(
     known, start = _known(runs, asked, store, protocols, device)
     if held_out:
         known = known.as_one_run()
-    values = GRID if grid is None else _read_grid(grid)
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("starting", total=None)
         choice = choose(
             known,
             start,
-            grid=values,
+            grid=None if grid is None else _read_grid(grid),
             rounds=rounds,
             folds=folds,
             workers=workers or os.cpu_count() or 1,
@@ -155,11 +154,8 @@ def _read_grid(path: Path) -> dict[str, Any]:
     except (OSError, yaml.YAMLError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
     if not isinstance(given, dict) or not all(isinstance(values, list) and values for values in given.values()):
-        raise InputError(f"{path} must hold a list of values for each setting, such as temperature: [0.03, 0.1]")
-    return {
-        name: tuple(tuple(value) if isinstance(value, list) else value for value in values)
-        for name, values in given.items()
-    }
+        raise InputError(f"{path} must hold a list of values by setting, such as combine.temperature: [0.03, 0.1]")
+    return given
 
 
 def _as_yaml(choice: "Choice") -> str:

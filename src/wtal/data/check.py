@@ -7,12 +7,13 @@ import numpy as np
 from jaxtyping import Float
 
 from wtal.annotations import Annotations
-from wtal.data.clock import Length, check_clock
-from wtal.data.findings import Finding, errors, some
-from wtal.data.record import VideoRecord, did_you_mean
-from wtal.data.source import Source, Streams, length_text
+from wtal.data.durations import Length, check_durations
+from wtal.data.findings import Finding, errors
+from wtal.data.source import Source
 from wtal.data.store import Store
-from wtal.errors import InputError
+from wtal.data.streams import Streams, by_stream, unequal_lengths
+from wtal.data.video_record import VideoRecord
+from wtal.errors import InputError, did_you_mean, some
 
 Track = Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]
 _STILL = "right if nothing moves in it, as in a still picture; otherwise extract its features again"
@@ -61,10 +62,10 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
         return Finding("error", name, what, fix)
 
     findings = []
-    lengths = {stream: len(array) for stream, array in streams.items()}
-    if len(set(lengths.values())) > 1 and not trim:
-        findings.append(found(length_text(lengths), "extract again, or cut to the shorter with --trim"))
-    if min(lengths.values(), default=0) == 0:
+    if (what := unequal_lengths(streams)) and not trim:
+        findings.append(found(what, "extract again, or cut to the shorter with --trim"))
+    t = min(map(len, streams.values()), default=0)
+    if t == 0:
         return [*findings, found("there are no snippets")]
     still = all((array == array[0]).all() for array in streams.values()) and any(map(np.any, streams.values()))
     for stream, array in streams.items():
@@ -75,7 +76,6 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
                 findings.append(found(f"{stream} {what}"))
     if errors(findings):
         return findings
-    t = min(lengths.values())
     if t == 1:
         findings.append(Finding("warning", name, "has one snippet only", "nothing can be localized in it"))
     if t > LONG:
@@ -110,25 +110,25 @@ def check_source(source: Source, *, trim: bool = False, track: Track = iter) -> 
         widths[record.name] = tuple(array.shape[1] for array in streams.values())
         t = min(len(array) for array in streams.values())
         lengths.append(Length(record, t, _last_end(source.truth, record.name)))
-    return findings + _check_widths(widths) + check_clock(lengths)
+    return findings + _check_widths(widths) + check_durations(lengths)
 
 
 def check_store(store: Store, *, track: Track = iter) -> list[Finding]:
     """Everything that is wrong with a store, its bytes included: they must be those that were written."""
     records = tuple(store.records.values())
     findings = check_labels(records, store.classes)
-    truth = store.truth() if (store.path / "gt.json").exists() else None
+    truth = store.truth() if store.has_truth else None
     digest = hashlib.blake2b(digest_size=16)
     lengths = []
     for record in track(records):
         features = store.features(record.name)
         digest.update(features.tobytes())
-        findings += check_features(record.name, {stream: features[:, at] for stream, at in store.streams.items()})
+        findings += check_features(record.name, by_stream(features, store.streams))
         lengths.append(Length(record, len(features), _last_end(truth, record.name)))
     if digest.hexdigest() != store.index["features"]["digest"]:
         what = "features.npy is not what was written when the store was made"
         findings.append(Finding("error", None, what, "the disk or a copy has damaged it: convert again"))
-    return findings + check_clock(lengths)
+    return findings + check_durations(lengths)
 
 
 def _check_widths(widths: dict[str, tuple[int, ...]]) -> list[Finding]:

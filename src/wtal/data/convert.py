@@ -1,22 +1,21 @@
 """Any source into a store: read, verify, write, one video at a time."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from wtal.data.check import check_features, check_labels, unknown_labels
+from wtal.data.check import Track, check_features, check_labels, unknown_labels
 from wtal.data.findings import Finding, errors
-from wtal.data.record import VideoRecord
-from wtal.data.source import Source, join_streams
+from wtal.data.source import Source
+from wtal.data.store import TRUTH
+from wtal.data.streams import join_streams
 from wtal.data.truth import matched, renumber, write_truth
+from wtal.data.video_record import VideoRecord
 from wtal.data.writer import Dtype, StoreWriter, new_store
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
-
-Track = Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]
 
 
 def convert(
@@ -30,7 +29,7 @@ def convert(
     overwrite: bool = False,
     track: Track = iter,
 ) -> list[Finding]:
-    """Write the store at `path`, whole or not at all, and say what was found on the way.
+    """Write the store at `path` atomically, and say what was found on the way.
 
     The first video that is broken stops it; with `skip_bad` broken videos are left out and reported. `trim` cuts
     RGB and flow to the shorter. `stretch` gives each video a time base in which its snippets fill its duration,
@@ -71,7 +70,7 @@ def convert(
         if not kept:
             raise InputError(f"none of the {len(source.records)} videos is fit to use; see wtal data check")
         if truth is not None:
-            write_truth(writer.folder / "gt.json", truth, kept)
+            write_truth(writer.folder / TRUTH, truth, kept)
     return findings
 
 

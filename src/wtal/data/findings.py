@@ -1,6 +1,6 @@
 """Findings: what is wrong with a data set, where, and what to do about it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,16 +22,6 @@ class Finding:
     def __str__(self) -> str:
         where = f"{self.video}: " if self.video else ""
         return f"{where}{self.what}; {self.fix}"
-
-
-def some(names: Sequence[str], shown: int = 5) -> str:
-    """The first few names and how many more there are.
-
-    >>> some(["a", "b", "c"], shown=2)
-    'a, b and 1 more'
-    """
-    more = len(names) - shown
-    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:

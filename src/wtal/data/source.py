@@ -1,18 +1,25 @@
-"""Source: a data set as somebody else laid it out on disk, listed but not yet read."""
+"""Source: a data set as somebody else laid it out on disk, listed but not yet read; a store is made from it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
-
-import numpy as np
-from jaxtyping import Float
 
 from wtal.annotations import Annotations
 from wtal.data.findings import Finding
-from wtal.data.record import VideoRecord
-from wtal.errors import InputError
+from wtal.data.streams import Streams
+from wtal.data.video_record import VideoRecord
+from wtal.timebase import TimeBase
 
-Streams = Mapping[str, Float[np.ndarray, "_t _d"]]
+
+@dataclass(frozen=True)
+class Given:
+    """What the user says about a data set beside its place: annotations, tags, class list, time base."""
+
+    gt: Path | None = None
+    tags: Path | None = None
+    classes: tuple[str, ...] | None = None
+    timebase: TimeBase = field(default_factory=TimeBase)
 
 
 @dataclass(frozen=True)
@@ -33,33 +40,3 @@ class Source:
     """What made the features, if we did."""
     files: Mapping[str, str] = field(default_factory=dict)
     """What identifies the video file that each video's features come from, if that is known."""
-
-
-def join_streams(name: str, streams: Streams, *, trim: bool = False) -> Float[np.ndarray, "t d"]:
-    """One (snippets, dimensions) array of a video's streams side by side; `trim` cuts to the shortest.
-
-    >>> join_streams("a", {"rgb": np.zeros((3, 2)), "flow": np.ones((4, 2))}, trim=True).shape
-    (3, 4)
-    """
-    lengths = {stream: len(array) for stream, array in streams.items()}
-    if len(set(lengths.values())) > 1 and not trim:
-        raise InputError(f"{name}: {length_text(lengths)}; extract again, or cut to the shorter with --trim")
-    shortest = min(lengths.values())
-    return np.concatenate([array[:shortest] for array in streams.values()], axis=1)
-
-
-def length_text(lengths: Mapping[str, int]) -> str:
-    """Stream lengths as a phrase: "the streams differ in length: rgb has 3 snippets, flow has 4"."""
-    listed = ", ".join(f"{stream} has {length}" for stream, length in lengths.items())
-    return f"the streams differ in snippets: {listed}"
-
-
-def halves(joined: Float[np.ndarray, "t d"]) -> Streams:
-    """RGB and flow of features that hold them side by side, RGB first, as all published ones do."""
-    middle = joined.shape[1] // 2
-    return {"rgb": joined[:, :middle], "flow": joined[:, middle:]}
-
-
-def no_videos(layout: str, where: object, wanted: Iterable[str]) -> InputError:
-    """The error for a source in which no video has features."""
-    return InputError(f"no features found for layout {layout} in {where}; wanted {' and '.join(wanted)}")

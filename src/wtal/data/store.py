@@ -17,12 +17,14 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from wtal.annotations import Annotations
-from wtal.data.record import VideoRecord, did_you_mean
-from wtal.errors import InputError
+from wtal.data.streams import by_stream
+from wtal.data.video_record import VideoRecord
+from wtal.errors import InputError, did_you_mean
 from wtal.timebase import TimeBase
 
-FORMAT = "wtal-store"
-VERSION = 1
+STORE_FORMAT = "wtal-store"
+STORE_VERSION = 1
+TRUTH = "gt.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,8 @@ class Store:
     classes: tuple[str, ...]
     records: Mapping[str, VideoRecord]
     rows: Mapping[str, slice]
-    streams: Mapping[str, slice]
+    streams: Mapping[str, int]
+    """The widths of the streams (rgb, flow) that a feature vector consists of, from left to right."""
     matrix: Float[np.ndarray, "n d"]
     part: str = ""
     """Which part of the training videos is held out, such as 1/4, in a fold; else empty."""
@@ -64,11 +67,8 @@ class Store:
             )
             rows[name] = slice(start, start + snippets)
             start += snippets
-        streams, column = {}, 0
-        for stream, width in index["features"]["streams"].items():
-            streams[stream] = slice(column, column + width)
-            column += width
-        matrix = _map_features(path / "features.npy", (start, column), index["features"]["dtype"])
+        streams = index["features"]["streams"]
+        matrix = _map_features(path / "features.npy", (start, sum(streams.values())), index["features"]["dtype"])
         return cls(path, index, tuple(index["classes"]), records, rows, streams, matrix)
 
     def __len__(self) -> int:
@@ -80,9 +80,23 @@ class Store:
         return self.index.get("extraction")
 
     @property
+    def clock(self) -> TimeBase:
+        """How snippets lie on the clock of every video that does not say otherwise."""
+        return TimeBase(**self.index["timebase"])
+
+    @property
     def dimensions(self) -> int:
         """Length of one snippet's feature vector, all streams together."""
         return int(self.matrix.shape[1])
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether the true instances are known."""
+        return (self.path / TRUTH).exists()
+
+    def has_split(self, split: str) -> bool:
+        """Whether there is a video of that split."""
+        return any(record.split == split for record in self.records.values())
 
     def names(self, split: str | None = None) -> tuple[str, ...]:
         """The videos of a split ("train", "val", "test"), or all of them, in the order of the index."""
@@ -94,12 +108,12 @@ class Store:
 
     def features(self, name: str, stream: str | None = None) -> Float[np.ndarray, "t _"]:
         """One video's features, or one stream of them, straight from the memory map (read-only)."""
-        rows = self.rows[self._known(name)]
+        features = self.matrix[self.rows[self._known(name)]]
         if stream is None:
-            return self.matrix[rows]
+            return features
         if stream not in self.streams:
             raise InputError(f"{self.path} has no stream {stream}; it has {', '.join(self.streams)}")
-        return self.matrix[rows, self.streams[stream]]
+        return by_stream(features, self.streams)[stream]
 
     def length(self, name: str) -> int:
         """Number of snippets of a video."""
@@ -157,9 +171,9 @@ class Store:
         """The true instances, for evaluation and diagnosis only; their labels are the store's class numbers."""
         from wtal.data.truth import read_truth
 
-        truth = read_truth(self.path / "gt.json", self.classes)
+        truth = read_truth(self.path / TRUTH, self.classes)
         videos = {  # a fold has its own splits
-            name: replace(video, subset=self.records[name].split) if name in self.records else video
+            name: replace(video, split=self.records[name].split) if name in self.records else video
             for name, video in truth.videos.items()
         }
         return replace(truth, videos=videos)
@@ -182,10 +196,10 @@ def _read_index(path: Path) -> dict[str, Any]:
         raise InputError(f"{path.parent} is not a store (no index.json): make one with wtal data convert") from error
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    if not isinstance(index, dict) or index.get("format") != FORMAT:
+    if not isinstance(index, dict) or index.get("format") != STORE_FORMAT:
         raise InputError(f"{path} is not the index of a store; make one with wtal data convert")
-    if index.get("version") != VERSION:
-        raise InputError(f"{path} has version {index.get('version')}, this wtal reads {VERSION}; convert again")
+    if index.get("version") != STORE_VERSION:
+        raise InputError(f"{path} has version {index.get('version')}, this wtal reads {STORE_VERSION}; convert again")
     return index
 
 

@@ -19,14 +19,15 @@ both sides of the true ends in about the shares that they do on THUMOS14 (`pytho
 both).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from wtal.annotations import Annotations, Video
-from wtal.data.record import VideoRecord, canonical_splits
-from wtal.data.source import Source, Streams, halves
+from wtal.data.source import Source
+from wtal.data.streams import Streams, halves
+from wtal.data.tags import tags_from_annotations
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.timebase import TimeBase
@@ -86,7 +87,7 @@ class World:
         return (features.astype(np.float32) @ self.rotation.T) * np.float32(k / d) @ self.actions.T
 
 
-def video_features(
+def synthetic_features(
     world: World,
     instances: Instances,
     t: int,
@@ -99,7 +100,7 @@ def video_features(
 
     >>> world = World.create(np.random.default_rng(0), n_classes=3, n_dims=64)
     >>> one = Instances([[16.0, 32.0]], class_ids=[2])
-    >>> x = video_features(world, one, 100, np.random.default_rng(1))
+    >>> x = synthetic_features(world, one, 100, np.random.default_rng(1))
     >>> x.shape, int(world.evidence(x)[25:50].mean(axis=0).argmax())
     ((100, 64), 2)
     """
@@ -183,24 +184,17 @@ def synthetic_source(
     world = World.create(rng, len(annotations.classes), n_dims)
     seeds = rng.integers(2**63, size=len(annotations.videos))
     seed = dict(zip(annotations.videos, seeds.tolist(), strict=True))
-    split = canonical_splits(video.subset for video in annotations.videos.values())
-    records = tuple(
-        VideoRecord(name, split[video.subset], _tags(annotations, video), _lasts_s(video), clock)
-        for name, video in annotations.videos.items()
-    )
+    tagged = tags_from_annotations(annotations, clock)
+    records = tuple(replace(one, duration_s=_lasts_s(annotations.videos[name])) for name, one in tagged.items())
 
     def load(name: str) -> Streams:
         video = annotations.videos[name]
         t = max(1, int(_lasts_s(video) / clock.snippet_s))
         own = np.random.default_rng(seed[name])
-        x = video_features(world, video.instances, t, own, timebase=clock, difficulty=difficulty)
+        x = synthetic_features(world, video.instances, t, own, timebase=clock, difficulty=difficulty)
         return halves(x)
 
     return Source("synthetic", annotations.classes, records, load, annotations)
-
-
-def _tags(annotations: Annotations, video: Video) -> tuple[str, ...]:
-    return tuple(annotations.classes[label] for label in np.unique(video.instances.class_ids))
 
 
 def _lasts_s(video: Video) -> float:

@@ -3,80 +3,85 @@
 import codecs
 import csv
 import io
-import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
-from typing import Any
 
-from wtal.data.record import VideoRecord, canonical_splits
+from wtal.annotations import Annotations
+from wtal.data.findings import Finding
+from wtal.data.source import Given
+from wtal.data.truth import named_like, read_with_findings
+from wtal.data.video_record import VideoRecord, canonical_splits
 from wtal.errors import DataWarning, InputError, did_you_mean
+from wtal.named import without_ending
 from wtal.timebase import TimeBase
 
 _COLUMNS = "video,label[,split][,duration_s][,fps]"
 _KNOWN = ("video", "label", "split", "duration_s", "fps")
 
 
-def tags_from_json(path: Path, timebase: TimeBase) -> dict[str, VideoRecord]:
-    """The videos of an ActivityNet-style file, each with the names (not the times) of its annotated classes.
+@dataclass(frozen=True)
+class Tagged:
+    """Videos by name with their tags, and the true instances where annotations are given."""
 
-    A segment that is empty or out of range still tags its video, so a few bad times lose no training video.
+    videos: dict[str, VideoRecord]
+    truth: Annotations | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def read_tagged(given: Given, files: Collection[str] = ()) -> Tagged:
+    """The videos of the CSV `given.tags`, or else of the annotations `given.gt`, one of which must be there.
+
+    Annotations may name `files` with their endings or without.
     """
-    database = _database(path)
-    raw = {}
-    for name, entry in database.items():
-        if not isinstance(entry, dict) or not isinstance(entry.get("subset"), str):
-            raise InputError(f"{path}: video {name} has no subset")
-        notes = entry.get("annotations") or []
-        tags = tuple(sorted({str(note["label"]) for note in notes if "label" in note}))
-        raw[name] = (entry["subset"], tags, _seconds(entry.get("duration")))
-    withheld = _withheld(list(raw.values()))
-    raw = {name: entry for name, entry in raw.items() if entry[0] not in withheld}
-    split = canonical_splits(subset for subset, _, _ in raw.values())
+    truth, findings = read_with_findings(given.gt) if given.gt else (None, [])
+    if truth is not None:
+        truth = named_like(truth, files)
+    if given.tags is not None:
+        videos = tags_from_csv(given.tags, given.timebase)
+    else:
+        assert truth is not None
+        videos = tags_from_annotations(truth, given.timebase)
+    return Tagged(videos, truth, tuple(findings))
+
+
+def tags_from_annotations(annotations: Annotations, timebase: TimeBase) -> dict[str, VideoRecord]:
+    """The annotated videos, each with the names (not the times) of its classes.
+
+    The split "testing" of ActivityNet's official file is left out: its annotations are not public.
+    """
+    tags = {name: annotations.tags(name) for name in annotations.videos}
+    splits = {video.split for video in annotations.videos.values()}
+    annotated = {annotations.videos[name].split for name in tags if tags[name]}
+    withheld = {"testing"} - annotated if "validation" in splits else set()
+    split = canonical_splits(splits - withheld)
     return {
-        name: VideoRecord(name, split[subset], tags, duration_s, timebase)
-        for name, (subset, tags, duration_s) in raw.items()
+        name: VideoRecord(name, split[video.split], tags[name], video.duration_s, timebase)
+        for name, video in annotations.videos.items()
+        if video.split not in withheld
     }
-
-
-def _withheld(entries: list[tuple[str, tuple[str, ...], float | None]]) -> set[str]:
-    """The subset "testing" of the official file: its annotations are not public, so nothing can be done with it."""
-    subsets = {subset for subset, _, _ in entries}
-    annotated = {subset for subset, tags, _ in entries if tags}
-    return {"testing"} - annotated if "validation" in subsets else set()
-
-
-def _database(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read annotations {path}: {error}") from error
-    database = content.get("database") if isinstance(content, dict) else None
-    if not isinstance(database, dict) or not database:
-        raise InputError(f'{path} is not an ActivityNet-style file: wanted {{"database": {{VIDEO: ...}}}}')
-    return database
-
-
-def _seconds(value: Any) -> float | None:
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        return None
-    return seconds if 0 < seconds < float("inf") else None
 
 
 def tags_from_csv(path: Path, timebase: TimeBase) -> dict[str, VideoRecord]:
     """The videos of a CSV `video,label[,split][,duration_s][,fps]`: one row per tag of a video.
 
     Semicolons or tabs may stand for the commas, capitals for the columns' names, and other columns beside them. A row
-    with an empty label names a video without tags. Without a split column every video is for training.
+    with an empty label names a video without tags. Without a split column every video is for training. A name may have
+    the ending of a file: a CSV made from a folder of videos says clip.mp4 where the features are clip.npy.
     """
+    spelled: dict[str, str] = {}
     tags: dict[str, list[str]] = {}
     facts: dict[str, dict[str, str]] = {}
     for line, row in _rows(path):
         name, label = row.pop("video"), row.pop("label")
         if not name:
             raise InputError(f"{path}, line {line}: no video name")
+        plain = without_ending(name)
+        if spelled.setdefault(plain, name) != name:
+            raise InputError(f"{path}: {plain} is named twice, with and without its ending")
+        name = plain
         known = facts.setdefault(name, row)
         if known != row:
             raise InputError(f"{path}, line {line}: {name} is {row} here and {known} before")
@@ -93,7 +98,7 @@ def tags_from_csv(path: Path, timebase: TimeBase) -> dict[str, VideoRecord]:
             split[row.get("split") or "train"],
             tuple(sorted(tags[name])),
             _number(row.get("duration_s"), name, path),
-            _clock(_number(row.get("fps"), name, path), timebase),
+            replace(timebase, fps=_number(row.get("fps"), name, path) or timebase.fps),
         )
         for name, row in facts.items()
     }
@@ -192,10 +197,10 @@ def _warn_of_cases(path: Path, labels: Iterable[str]) -> None:
 def _number(text: str | None, name: str, path: Path) -> float | None:
     if not text:
         return None
-    if (value := _seconds(text)) is None:
+    try:
+        value = float(text)
+    except ValueError:
+        value = inf
+    if not 0 < value < inf:
         raise InputError(f"{path}: {name} has {text!r} where a positive number is wanted")
     return value
-
-
-def _clock(fps: float | None, timebase: TimeBase) -> TimeBase:
-    return TimeBase(fps, timebase.stride_frames, timebase.offset_snippets) if fps else timebase

@@ -2,14 +2,15 @@
 
 import warnings
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from wtal.annotations import Annotations, Video
-from wtal.data.findings import Finding, some
-from wtal.data.record import VideoRecord
-from wtal.errors import DataWarning, InputError
+from wtal.data.findings import Finding
+from wtal.data.video_record import VideoRecord
+from wtal.errors import DataWarning, InputError, some
 from wtal.formats.activitynet import read_annotations, write_annotations
 from wtal.instances import Instances
 from wtal.named import match_endings
@@ -42,14 +43,19 @@ def renumber(annotations: Annotations, classes: tuple[str, ...], where: str) -> 
         if (class_ids < 0).any():
             unknown = annotations.classes[old.class_ids[class_ids < 0][0]]
             raise InputError(f"{where}: {name} has instances of {unknown}, which the class list lacks")
-        videos[name] = Video(video.subset, video.duration_s, Instances(old.segments, old.scores, class_ids))
+        videos[name] = replace(video, instances=Instances(old.segments, old.scores, class_ids))
     return Annotations(classes, videos)
 
 
+def named_like(truth: Annotations, names: Collection[str]) -> Annotations:
+    """The annotations under the names that the videos have: clip for clip.mp4."""
+    known = match_endings(truth.videos, names)
+    return Annotations(truth.classes, {known.get(name, name): video for name, video in truth.videos.items()})
+
+
 def matched(truth: Annotations, names: Collection[str]) -> tuple[Annotations, list[Finding]]:
-    """The annotations under the names that the videos have, clip for clip.mp4, and what fits no video."""
-    renamed = match_endings(truth.videos, names)
-    truth = Annotations(truth.classes, {renamed.get(name, name): video for name, video in truth.videos.items()})
+    """The annotations under the names that the videos have, and what fits no video."""
+    truth = named_like(truth, names)
     strange = sorted(truth.videos.keys() - set(names))
     if not strange:
         return truth, []

@@ -1,4 +1,4 @@
-"""Writing a store: streamed video by video, and whole or not there at all."""
+"""Writing a store: streamed video by video, and atomic."""
 
 import errno
 import hashlib
@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.lib import format as npy
 
-from wtal.data.record import VideoRecord
-from wtal.data.store import FORMAT, VERSION
+from wtal.data.store import STORE_FORMAT, STORE_VERSION
+from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
 
@@ -84,8 +84,8 @@ class StoreWriter:
             raise InputError("a store needs at least one video")
         self._header()
         index = {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": STORE_FORMAT,
+            "version": STORE_VERSION,
             "source": {"layout": self.layout, **({"files": dict(self.files)} if self.files else {})},
             "classes": list(self.classes),
             "features": {

@@ -9,11 +9,11 @@
 """
 
 from wtal.evaluate.ambiguous import read_ambiguous
-from wtal.evaluate.case import Case, prepare
 from wtal.evaluate.classification import classification_map, video_level
 from wtal.evaluate.curves import precision_recall, video_precision
-from wtal.evaluate.detection import Score, mean_average_precision, score
+from wtal.evaluate.detection import Score, headline, mean_average_precision, score
 from wtal.evaluate.diagnosis import Diagnosis, diagnose
+from wtal.evaluate.inputs import Case, prepare
 from wtal.evaluate.protocols import PROTOCOLS, Protocol
 from wtal.evaluate.recall import average_recall
 from wtal.evaluate.target_quality import TargetQuality, target_calibration, target_quality
@@ -28,6 +28,7 @@ __all__ = [
     "average_recall",
     "classification_map",
     "diagnose",
+    "headline",
     "mean_average_precision",
     "precision_recall",
     "prepare",

@@ -1,7 +1,7 @@
 """Ambiguous intervals: stretches of THUMOS14's test videos in which even the annotators were not sure.
 
-Predictions that touch one are dropped before scoring if the list is given. That is worth more than a point of
-mAP, so every score says whether it was done.
+Predictions that touch one are dropped before scoring if a list is given or the protocol has one. That is worth more
+than a point of mAP, so every score says whether it was done.
 """
 
 from collections.abc import Mapping

@@ -3,8 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
-from wtal.evaluate.case import Case
 from wtal.evaluate.detection import ap_per_class
+from wtal.evaluate.inputs import Case
 from wtal.evaluate.matching import match
 
 
@@ -16,7 +16,7 @@ def precision_recall(
     Precision is the best at that recall or beyond; 0 where the predictions never get so far.
 
     >>> from wtal.annotations import Annotations, Video
-    >>> from wtal.evaluate.case import prepare
+    >>> from wtal.evaluate.inputs import prepare
     >>> from wtal.instances import Instances
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[0.0, 4.0], [5.0, 9.0]]))})
     >>> found = {"a": Instances([[20.0, 30.0], [0.0, 4.0]], scores=[0.9, 0.8])}
@@ -26,9 +26,9 @@ def precision_recall(
     wanted = np.linspace(0.0, 1.0, 101) if recall is None else recall
     right = match(case, (tiou,))[:, 0] >= 0
     curves = np.zeros((len(case.class_ids), len(wanted)))
-    for row, label in enumerate(case.class_ids):
-        hits = np.cumsum(right[case.predictions.class_ids == label])
-        n_truth = int((case.truth.class_ids == label).sum())
+    for row, class_id in enumerate(case.class_ids):
+        hits = np.cumsum(right[case.predictions.class_ids == class_id])
+        n_truth = int((case.truth.class_ids == class_id).sum())
         precision = np.maximum.accumulate((hits / np.arange(1, len(hits) + 1))[::-1])[::-1]
         # the first place whose recall is enough; a hair below, so that 0.3 of ten instances is three
         at = np.searchsorted(hits, np.ceil(wanted * n_truth - 1e-9))
@@ -44,7 +44,7 @@ def video_precision(case: Case, *, tiou: tuple[float, ...] = (0.3, 0.5, 0.7)) ->
     finds it done. mAP ranks over all videos instead, so its value is not a mean of these.
 
     >>> from wtal.annotations import Annotations, Video
-    >>> from wtal.evaluate.case import prepare
+    >>> from wtal.evaluate.inputs import prepare
     >>> from wtal.instances import Instances
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[0.0, 4.0], [5.0, 9.0]]))})
     >>> video_precision(prepare({"a": Instances([[0.0, 4.0]])}, truth))

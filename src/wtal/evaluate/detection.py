@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -9,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from wtal.annotations import Annotations
 from wtal.errors import InputError
 from wtal.evaluate.ambiguous import Intervals
-from wtal.evaluate.case import Case, prepare
+from wtal.evaluate.inputs import Case, prepare
 from wtal.evaluate.matching import match
 from wtal.evaluate.precision import interpolated_ap
 from wtal.evaluate.protocols import Protocol
@@ -18,7 +19,19 @@ from wtal.instances import Instances
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Average precision in percent of each class at each threshold, and on what it was measured."""
+    """Average precision in percent of each class at each threshold, and on what it was measured.
+
+    Args:
+        protocol: Name of the protocol.
+        tiou: Its tIoU thresholds.
+        classes: Names of the classes that have a true instance.
+        ap: Average precision of each of these classes at each threshold.
+        averages: The ranges of thresholds that are reported as one number.
+        n_videos: Number of evaluated videos.
+        n_truth: Number of true instances in them.
+        n_predictions: Number of predictions that were ranked.
+        n_ambiguous: Predictions that the ambiguity list dropped; None if the list was off.
+    """
 
     protocol: str
     tiou: tuple[float, ...]
@@ -36,10 +49,42 @@ class Score:
         return self.ap.mean(axis=0)
 
     @property
+    def at(self) -> dict[float, float]:
+        """The same by threshold."""
+        return dict(zip(self.tiou, self.map.tolist(), strict=True))
+
+    @property
     def average(self) -> dict[str, float]:
         """The mean over each of the protocol's ranges of thresholds, both ends included, by name."""
         inside = {f"{low}:{high}": [low <= threshold <= high for threshold in self.tiou] for low, high in self.averages}
         return {name: float(self.map[chosen].mean()) for name, chosen in inside.items()}
+
+    @property
+    def headline(self) -> float:
+        """The number that papers compare: the mean over the widest range of thresholds."""
+        return headline(self.average)[1]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the classes as plain values to be written as JSON."""
+        return {
+            "protocol": self.protocol,
+            "tiou": list(self.tiou),
+            "map": [round(value, 4) for value in self.map.tolist()],
+            "average": {name: round(value, 4) for name, value in self.average.items()},
+            "ambiguous": {"used": self.n_ambiguous is not None, "dropped": self.n_ambiguous or 0},
+            "n_videos": self.n_videos,
+            "n_truth": self.n_truth,
+            "n_predictions": self.n_predictions,
+        }
+
+
+def headline(average: Mapping[str, float]) -> tuple[str, float]:
+    """Of a score's averages the one over the widest range, which protocols name last.
+
+    >>> headline({"0.1:0.5": 60.0, "0.3:0.7": 40.0, "0.1:0.7": 50.0})
+    ('0.1:0.7', 50.0)
+    """
+    return list(average.items())[-1]
 
 
 def score(
@@ -47,12 +92,23 @@ def score(
     annotations: Annotations,
     *,
     protocol: str | Protocol = "thumos14",
-    subset: str | None = None,
+    split: str | None = None,
     ambiguous: Intervals | None = None,
 ) -> Score:
-    """The mean average precision of predictions under a protocol; see `wtal.evaluate.prepare` for the arguments."""
+    """The mean average precision (mAP) of predictions under a protocol.
+
+    Args:
+        predictions: Instances of each video, by the video's name.
+        annotations: The truth.
+        protocol: A name in `PROTOCOLS`, or a protocol of your own.
+        subset: Evaluates the videos of this subset instead of the protocol's own.
+        ambiguous: Drops predictions that touch these intervals (`wtal.evaluate.read_ambiguous`).
+
+    Returns:
+        Average precision by class and threshold; `average` has the numbers that papers report.
+    """
     return mean_average_precision(
-        prepare(predictions, annotations, protocol=protocol, subset=subset, ambiguous=ambiguous)
+        prepare(predictions, annotations, protocol=protocol, split=split, ambiguous=ambiguous)
     )
 
 
@@ -71,7 +127,7 @@ def mean_average_precision(case: Case) -> Score:
     return Score(
         case.protocol.name,
         case.protocol.tiou,
-        tuple(case.classes[label] for label in case.class_ids.tolist()),
+        tuple(case.classes[class_id] for class_id in case.class_ids.tolist()),
         100.0 * ap_per_class(right, case.predictions.class_ids, case.truth.class_ids),
         case.protocol.averages,
         case.n_videos,
@@ -82,18 +138,11 @@ def mean_average_precision(case: Case) -> Score:
 
 
 def ap_per_class(
-    right: Bool[np.ndarray, "n t"], labels: Int[np.ndarray, " n"], truth_class_ids: Int[np.ndarray, " m"]
+    right: Bool[np.ndarray, "n t"], class_ids: Int[np.ndarray, " n"], truth_class_ids: Int[np.ndarray, " m"]
 ) -> Float[np.ndarray, "k t"]:
     """The interpolated average precision of each class that has truth, in the order of their numbers."""
     present, n_truth = np.unique(truth_class_ids, return_counts=True)
-    by_class = np.argsort(labels, kind="stable")
-    sorted_labels = labels[by_class]
-    bounds = zip(
-        np.searchsorted(sorted_labels, present, side="left"),
-        np.searchsorted(sorted_labels, present, side="right"),
-        strict=True,
-    )
-    ap = [
-        interpolated_ap(right[by_class[first:past]], int(n)) for (first, past), n in zip(bounds, n_truth, strict=True)
-    ]
+    by_class = np.argsort(class_ids, kind="stable")
+    first, past = (np.searchsorted(class_ids[by_class], present, side=side) for side in ("left", "right"))
+    ap = [interpolated_ap(right[by_class[f:p]], int(n)) for f, p, n in zip(first, past, n_truth, strict=True)]
     return np.array(ap, np.float64).reshape(len(present), right.shape[1])

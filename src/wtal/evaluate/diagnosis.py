@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from wtal.errors import InputError
-from wtal.evaluate.case import Case
 from wtal.evaluate.detection import ap_per_class
+from wtal.evaluate.inputs import Case
 from wtal.evaluate.lengths import LengthBin, by_length
 from wtal.evaluate.matching import candidates, highest_tious, match
 
@@ -50,7 +50,7 @@ def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, bud
     bad boundary (overlap with its own class, at least `background_tiou`), both wrong (with another), background.
 
     >>> from wtal.annotations import Annotations, Video
-    >>> from wtal.evaluate.case import prepare
+    >>> from wtal.evaluate.inputs import prepare
     >>> from wtal.instances import Instances
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[0.0, 4.0], [5.0, 9.0]]))})
     >>> found = {"a": Instances([[0.0, 4.0], [5.0, 6.0], [20.0, 30.0]], scores=[0.7, 0.9, 0.8])}
@@ -65,18 +65,18 @@ def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, bud
     found = match(case, (tiou,))[:, 0]
     kinds = _kinds(case, found, tiou, background_tiou)
     right = found >= 0
-    labels, truth_class_ids = case.predictions.class_ids, case.truth.class_ids
+    class_ids, truth_class_ids = case.predictions.class_ids, case.truth.class_ids
 
     def map_of(kept: Bool[np.ndarray, " n"], truth: Int[np.ndarray, " m"]) -> float:
-        return 100.0 * float(ap_per_class(right[kept, None], labels[kept], truth).mean())
+        return 100.0 * float(ap_per_class(right[kept, None], class_ids[kept], truth).mean())
 
     everything = np.ones(len(right), bool)
     now = map_of(everything, truth_class_ids)
     gains = {name: map_of(kinds != kind, truth_class_ids) - now for kind, name in enumerate(KINDS) if kind > 0}
     reached = np.zeros(len(truth_class_ids), bool)
     reached[found[right]] = True
-    gains["missed"] = _map_without_missed(right, labels, truth_class_ids, reached) - now
-    looked_at = _best_of_each_class(labels, truth_class_ids, budget)
+    gains["missed"] = _map_without_missed(right, class_ids, truth_class_ids, reached) - now
+    looked_at = _best_of_each_class(class_ids, truth_class_ids, budget)
     counts = np.bincount(kinds[looked_at], minlength=len(KINDS))
     return Diagnosis(
         tiou,
@@ -105,25 +105,25 @@ def _kinds(case: Case, found: Int[np.ndarray, " n"], tiou: float, background_tio
 
 
 def _best_of_each_class(
-    labels: Int[np.ndarray, " n"], truth_class_ids: Int[np.ndarray, " m"], budget: int
+    class_ids: Int[np.ndarray, " n"], truth_class_ids: Int[np.ndarray, " m"], budget: int
 ) -> Bool[np.ndarray, " n"]:
     """Which predictions are among the best `budget` times the number of true instances of their class."""
-    by_class = np.argsort(labels, kind="stable")
-    sorted_labels = labels[by_class]
-    ranks = np.empty(len(labels), np.int64)
-    ranks[by_class] = np.arange(len(labels)) - np.searchsorted(sorted_labels, sorted_labels)
-    n_truth = np.bincount(truth_class_ids, minlength=int(labels.max(initial=0)) + 1)
-    return ranks < budget * n_truth[labels]
+    by_class = np.argsort(class_ids, kind="stable")
+    in_order = class_ids[by_class]
+    ranks = np.empty(len(class_ids), np.int64)
+    ranks[by_class] = np.arange(len(class_ids)) - np.searchsorted(in_order, in_order)
+    n_truth = np.bincount(truth_class_ids, minlength=int(class_ids.max(initial=0)) + 1)
+    return ranks < budget * n_truth[class_ids]
 
 
 def _map_without_missed(
     right: Bool[np.ndarray, " n"],
-    labels: Int[np.ndarray, " n"],
+    class_ids: Int[np.ndarray, " n"],
     truth_class_ids: Int[np.ndarray, " m"],
     reached: Bool[np.ndarray, " m"],
 ) -> float:
     """mAP if only the instances that were found had been there; a class of which none was found keeps its 0."""
-    ap = ap_per_class(right[:, None], labels, truth_class_ids)[:, 0]
+    ap = ap_per_class(right[:, None], class_ids, truth_class_ids)[:, 0]
     present, n_truth = np.unique(truth_class_ids, return_counts=True)
-    n_reached = np.array([reached[truth_class_ids == label].sum() for label in present])
+    n_reached = np.array([reached[truth_class_ids == class_id].sum() for class_id in present])
     return 100.0 * float((ap * n_truth / np.maximum(n_reached, 1)).mean())

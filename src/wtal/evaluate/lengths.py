@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from wtal.evaluate.case import Case
+from wtal.evaluate.inputs import Case
 
 NAMES = ("XS", "S", "M", "L", "XL")
 
@@ -58,9 +58,9 @@ def _normalised_map(
     n_normal: float,
 ) -> float | None:
     ap = []
-    for label in np.unique(case.truth.class_ids[inside]):
-        of_class = counted & (case.predictions.class_ids == label)
-        n_truth = int((case.truth.class_ids[inside] == label).sum())
+    for class_id in np.unique(case.truth.class_ids[inside]):
+        of_class = counted & (case.predictions.class_ids == class_id)
+        n_truth = int((case.truth.class_ids[inside] == class_id).sum())
         ap.append(_normalised_ap(right[of_class], n_truth, n_normal))
     return 100.0 * float(np.mean(ap)) if ap else None
 

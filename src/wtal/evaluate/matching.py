@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 
 from wtal.compiled import Floats, Integers, compiled
 from wtal.errors import InputError
-from wtal.evaluate.case import Case
+from wtal.evaluate.inputs import Case
 from wtal.overlap import tiou
 
 
@@ -16,7 +16,7 @@ def match(case: Case, tiou: tuple[float, ...]) -> Int[np.ndarray, "n thresholds"
     the threshold and is not taken yet at that threshold.
 
     >>> from wtal.annotations import Annotations, Video
-    >>> from wtal.evaluate.case import prepare
+    >>> from wtal.evaluate.inputs import prepare
     >>> from wtal.instances import Instances
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[0.0, 4.0], [5.0, 9.0]]))})
     >>> found = {"a": Instances([[0.0, 4.0], [0.0, 4.0], [6.0, 9.0]], scores=[0.9, 0.8, 0.7])}

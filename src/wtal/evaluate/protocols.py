@@ -1,6 +1,7 @@
-"""The evaluation protocols as data: which videos, which thresholds, and whether time is whole snippets."""
+"""The evaluation protocols as data: which videos, thresholds and clock, and whether a list of intervals is on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from wtal.errors import InputError
 
@@ -12,50 +13,47 @@ _TWENTIETHS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 class Protocol:
     """One way of scoring predictions, complete: two people who name it get the same number.
 
-    `subsets` are the names under which the evaluated videos appear in annotation files, `averages` the ranges of
-    thresholds that are reported as one number, `length_bins_s` the edges between short and long instances in the
-    diagnosis. With `whole_snippets` the truth is rounded and predictions are cut down to snippet integers.
+    Args:
+        name: What tables call it.
+        tiou: Thresholds of tIoU from which a prediction counts as right.
+        averages: Ranges of thresholds that are reported as one number.
+        splits: Names under which the evaluated videos appear in annotation files.
+        excluded_videos: Videos of these splits that are left out.
+        whole_snippets: Whether truth is rounded and predictions are cut down to whole snippets.
+        ambiguous: A file of intervals; predictions that touch one are dropped (see `wtal.evaluate.read_ambiguous`).
+        length_bins_s: Edges between short and long instances in the diagnosis.
     """
 
     name: str
     tiou: tuple[float, ...]
     averages: tuple[tuple[float, float], ...]
-    subsets: tuple[str, ...]
+    splits: tuple[str, ...]
     excluded_videos: tuple[str, ...] = ()
     whole_snippets: bool = False
+    ambiguous: Path | None = None
     length_bins_s: tuple[float, ...] = (3.0, 6.0, 12.0, 18.0)
 
 
-_THUMOS_TEST = ("test", "Test", "testing")
-_THUMOS_AVERAGES = ((0.1, 0.5), (0.3, 0.7), (0.1, 0.7))
+_THUMOS14 = Protocol(
+    "thumos14",
+    tiou=_TENTHS,
+    averages=((0.1, 0.5), (0.3, 0.7), (0.1, 0.7)),
+    splits=("test", "Test", "testing"),
+    # annotated wrongly or not at all; without them the test set is the 210 videos of the field's tables
+    excluded_videos=("video_test_0000270", "video_test_0001292", "video_test_0001496"),
+)
+_WTALC = replace(_THUMOS14, name="thumos14-wtalc", excluded_videos=(), whole_snippets=True)
+_PAPER = replace(_WTALC, name="thumos14-paper", ambiguous=Path(__file__).with_name("thumos14_ambiguous.txt"))
+_ACTIVITYNET13 = Protocol(
+    "activitynet13",
+    tiou=_TWENTIETHS,
+    averages=((0.5, 0.95),),
+    splits=("validation", "val"),
+    length_bins_s=(30.0, 60.0, 120.0, 180.0),
+)
 
-PROTOCOLS: dict[str, Protocol] = {
-    protocol.name: protocol
-    for protocol in (
-        Protocol(
-            "thumos14",
-            tiou=_TENTHS,
-            averages=_THUMOS_AVERAGES,
-            subsets=_THUMOS_TEST,
-            # annotated wrongly or not at all; without them the test set is the 210 videos of the field's tables
-            excluded_videos=("video_test_0000270", "video_test_0001292", "video_test_0001496"),
-        ),
-        Protocol(
-            "thumos14-wtalc",
-            tiou=_TENTHS,
-            averages=_THUMOS_AVERAGES,
-            subsets=_THUMOS_TEST,
-            whole_snippets=True,
-        ),
-        Protocol(
-            "activitynet13",
-            tiou=_TWENTIETHS,
-            averages=((0.5, 0.95),),
-            subsets=("validation", "val"),
-            length_bins_s=(30.0, 60.0, 120.0, 180.0),
-        ),
-    )
-}
+#: name -> protocol: a new one is an entry here
+PROTOCOLS = {protocol.name: protocol for protocol in (_THUMOS14, _WTALC, _PAPER, _ACTIVITYNET13)}
 
 
 def protocol_named(protocol: str | Protocol) -> Protocol:

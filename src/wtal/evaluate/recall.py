@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from wtal.errors import InputError
-from wtal.evaluate.case import Case
+from wtal.evaluate.inputs import Case
 from wtal.evaluate.matching import candidates, ranks_of_first_cover
 
 DEFAULT_TIOU = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -21,7 +21,7 @@ def average_recall(
     taken.
 
     >>> from wtal.annotations import Annotations, Video
-    >>> from wtal.evaluate.case import prepare
+    >>> from wtal.evaluate.inputs import prepare
     >>> from wtal.instances import Instances
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[0.0, 4.0], [5.0, 9.0]]))})
     >>> found = {"a": Instances([[0.0, 4.0], [5.0, 9.0]], scores=[0.9, 0.8])}

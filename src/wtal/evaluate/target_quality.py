@@ -1,4 +1,4 @@
-"""How good snippet labels are: against the true instances of the training videos, which training never sees."""
+"""How good snippet targets are: against the true instances of the training videos, which training never sees."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,15 +25,16 @@ class TargetQuality:
         return float(self.ap.mean())
 
 
-Labels = Mapping[str, Float[np.ndarray, "_ _"]]
+Curves = Mapping[str, Float[np.ndarray, "_ _"]]
+"""A value for each snippet and class of each video, by its name."""
 Clock = TimeBase | Mapping[str, TimeBase]
 """One time base for all videos, or each video's own by its name."""
 
 
-def target_quality(labels: Labels, annotations: Annotations, timebase: Clock) -> TargetQuality:
-    """How well each class's labels rank the snippets of the videos that hold it: inside an action above outside.
+def target_quality(targets: Curves, annotations: Annotations, timebase: Clock) -> TargetQuality:
+    """How well each class's targets rank the snippets of the videos that hold it: inside an action above outside.
 
-    Any curve over snippets can stand for labels: G, ΔG, or the TCAM itself, which labels ought to beat.
+    Any curve over snippets can stand for targets: G, ΔG, or the TCAM itself, which targets ought to beat.
 
     >>> from wtal.annotations import Video
     >>> truth = Annotations(("Run",), {"a": Video("train", None, Instances([[1.28, 2.56]]))})
@@ -41,16 +42,16 @@ def target_quality(labels: Labels, annotations: Annotations, timebase: Clock) ->
     100.0
     """
     names, ap = [], []
-    for name, values, right in _paired(labels, annotations, timebase):
+    for name, values, right in _paired(targets, annotations, timebase):
         names.append(name)
         ap.append(100.0 * average_precision(values, right))
     return TargetQuality(tuple(names), np.array(ap))
 
 
 def target_calibration(
-    labels: Labels, annotations: Annotations, timebase: Clock, *, bins: int = 10
+    targets: Curves, annotations: Annotations, timebase: Clock, *, bins: int = 10
 ) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Int[np.ndarray, " b"]]:
-    """See `calibration`, over all classes' labels in the videos that hold the class.
+    """See `calibration`, over all classes' targets in the videos that hold the class.
 
     >>> from wtal.annotations import Video
     >>> truth = Annotations(("Run",), {"a": Video("train", None, Instances([[1.28, 2.56]]))})
@@ -58,34 +59,36 @@ def target_calibration(
     >>> share.tolist(), n.tolist()
     ([0.0, 0.0, 1.0, 1.0], [2, 1, 1, 1])
     """
-    pairs = list(_paired(labels, annotations, timebase))
+    pairs = list(_paired(targets, annotations, timebase))
     return calibration(np.concatenate([p[1] for p in pairs]), np.concatenate([p[2] for p in pairs]), bins=bins)
 
 
 def _paired(
-    labels: Labels, annotations: Annotations, timebase: Clock
+    targets: Curves, annotations: Annotations, timebase: Clock
 ) -> Iterator[tuple[str, Float[np.ndarray, " n"], Bool[np.ndarray, " n"]]]:
-    """Each class that has truth here: its labels in the videos that hold it, and which snippets are in an action."""
-    unknown = sorted(labels.keys() - annotations.videos.keys())
+    """Each class that has truth here: its targets in the videos that hold it, and which snippets are in an action."""
+    unknown = sorted(targets.keys() - annotations.videos.keys())
     if unknown:
-        raise InputError(f"labels of {len(unknown)} videos that the annotations do not have, the first is {unknown[0]}")
+        raise InputError(
+            f"targets of {len(unknown)} videos that the annotations do not have, the first is {unknown[0]}"
+        )
     holding: dict[int, list[str]] = {}
-    for video in labels:
-        for label in np.unique(annotations.videos[video].instances.class_ids).tolist():
-            holding.setdefault(label, []).append(video)
+    for video in targets:
+        for class_id in np.unique(annotations.videos[video].instances.class_ids).tolist():
+            holding.setdefault(class_id, []).append(video)
     anything = False
-    for label, videos in sorted(holding.items()):
+    for class_id, videos in sorted(holding.items()):
         ranked, right = [], []
         for video in videos:
-            values = labels[video][:, label].astype(np.float64)
+            values = targets[video][:, class_id].astype(np.float64)
             clock = timebase if isinstance(timebase, TimeBase) else timebase[video]
             ranked.append(values)
-            right.append(inside(annotations.videos[video].instances.of_class(label), len(values), clock))
+            right.append(inside(annotations.videos[video].instances.of_class(class_id), len(values), clock))
         if np.concatenate(right).any():
             anything = True
-            yield annotations.classes[label], np.concatenate(ranked), np.concatenate(right)
+            yield annotations.classes[class_id], np.concatenate(ranked), np.concatenate(right)
     if not anything:
-        raise InputError("none of these videos has a true instance, so there is nothing to compare labels with")
+        raise InputError("none of these videos has a true instance, so there is nothing to compare targets with")
 
 
 def inside(actions: Instances, n_snippets: int, timebase: TimeBase) -> Bool[np.ndarray, " t"]:
@@ -113,7 +116,7 @@ def average_precision(values: Float[np.ndarray, " n"], right: Bool[np.ndarray, "
 
 
 def calibration_error(mean: Float[np.ndarray, " b"], share: Float[np.ndarray, " b"], n: Int[np.ndarray, " b"]) -> float:
-    """How far labels are from the share of snippets that are right, in percent: a mean over snippets, bin by bin.
+    """How far targets are from the share of snippets that are right, in percent: a mean over snippets, bin by bin.
 
     >>> calibration_error(np.array([0.0, 1.0]), np.array([0.0, 0.5]), np.array([3, 1]))
     12.5
@@ -124,9 +127,9 @@ def calibration_error(mean: Float[np.ndarray, " b"], share: Float[np.ndarray, " 
 def calibration(
     values: Float[np.ndarray, " n"], right: Bool[np.ndarray, " n"], *, bins: int = 10
 ) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Int[np.ndarray, " b"]]:
-    """Mean label, share of snippets that are right, and number of snippets, in equal bins of [0, 1].
+    """Mean target, share of snippets that are right, and number of snippets, in equal bins of [0, 1].
 
-    Empty bins are left out; labels outside [0, 1] count to the nearest bin.
+    Empty bins are left out; targets outside [0, 1] count to the nearest bin.
 
     >>> mean, share, n = calibration(np.array([0.05, 0.95, 0.95]), np.array([False, True, False]))
     >>> share.tolist(), n.tolist()

@@ -1,34 +1,39 @@
-"""What a page is made of: sections of tables, pictures, text and code, and the page itself."""
+"""What a page is made of: sections of tables, plots, text and code, and the page itself."""
 
 import base64
-from collections.abc import Iterator, Sequence
+import itertools
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from wtal.errors import MissingExtraError
-from wtal.figures.style import inline_svg, style_sheet
-from wtal.figures.table import FORMS, Measure, Table
+from wtal.figures.style import inline_svg, style_sheet, without_controls
+from wtal.figures.table import FORMS, Measure, Table, refuse_odd_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class Plot:
     """A figure with the line under it, which says what it shows."""
 
     name: str
     figure: "Figure"
     caption: str
 
+    def __post_init__(self) -> None:
+        refuse_odd_name(self.name)
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Pictures side by side where there is room."""
+    """Plots side by side where there is room."""
 
-    pictures: tuple[Picture, ...]
+    plots: tuple[Plot, ...]
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,10 @@ class Folded:
     """Blocks that a reader opens; on paper they are open."""
 
     title: str
-    blocks: "tuple[Block, ...]"
+    blocks: "tuple[PageBlock, ...]"
 
 
-Block = Picture | Side | Table | Text | Code | Tiles | Folded
+PageBlock = Plot | Side | Table | Text | Code | Tiles | Folded
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Section:
 
     name: str
     title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[PageBlock, ...]
 
 
 @dataclass(frozen=True)
@@ -95,20 +100,26 @@ class Page:
 
     def tables(self) -> Iterator[Table]:
         """All its tables, folded ones too."""
-        for section in self.sections:
-            yield from _tables(section.blocks)
+        return (block for block in self._blocks() if isinstance(block, Table))
 
+    def plots(self) -> Iterator[Plot]:
+        """All its plots, folded ones too."""
+        return (block for block in self._blocks() if isinstance(block, Plot))
 
-def _tables(blocks: Sequence[Block]) -> Iterator[Table]:
-    for block in blocks:
-        if isinstance(block, Table):
+    def _blocks(self) -> Iterator[PageBlock]:
+        waiting: deque[PageBlock] = deque(block for section in self.sections for block in section.blocks)
+        while waiting:
+            block = waiting.popleft()
+            inner = block.plots if isinstance(block, Side) else block.blocks if isinstance(block, Folded) else ()
+            waiting.extendleft(reversed(inner))
             yield block
-        elif isinstance(block, Folded):
-            yield from _tables(block.blocks)
 
 
 def render(page: Page) -> str:
-    """The page as one HTML text that needs nothing else: no network, no script."""
+    """The page as one HTML text that needs nothing else: no network, no script.
+
+    A policy in its head forbids both, whatever names from somebody's files the page shows.
+    """
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError:
@@ -116,23 +127,31 @@ def render(page: Page) -> str:
 
     folder = files("wtal.figures")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["svg"] = lambda block: inline_svg(block.figure, name=block.name, says=block.caption)
+    numbers = itertools.count(1)
+    environment.filters["svg"] = lambda block: inline_svg(block.figure, number=next(numbers), says=block.caption)
     environment.filters["kind"] = lambda block: type(block).__name__
     environment.filters["forms"] = _links
     environment.tests["measure"] = lambda cell: isinstance(cell, Measure)
     template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
     style = style_sheet() + "\n" + folder.joinpath("page.css").read_text(encoding="utf-8")
-    return template.render(page=page, style=style, icon=_ICON)
+    return without_controls(template.render(page=page, style=style, icon=_ICON, policy=_POLICY))
 
 
 def _links(table: Table) -> list[tuple[str, str, str]]:
     """Each form of a table: what it is called, the file name it is saved under, and the text as an address."""
     names = {"md": "Markdown", "tex": "LaTeX", "csv": "CSV"}
     return [
-        (names[suffix], f"{table.name}.{suffix}", "data:text/plain;charset=utf-8," + quote(form(table) + "\n"))
+        (
+            names[suffix],
+            f"{table.name}.{suffix}",
+            "data:text/plain;charset=utf-8," + quote(form(table) + "\n", errors="replace"),
+        )
         for suffix, form in FORMS.items()
     ]
 
+
+#: nothing is loaded or run; colours are set by styles inside the page, also on elements of the pictures
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 #: three bars on a line of time; a page without an icon makes browsers ask a server for one
 _ICON = "data:image/svg+xml;base64," + base64.b64encode(

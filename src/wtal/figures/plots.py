@@ -42,6 +42,13 @@ class Line:
     marker: str = ""
 
 
+def line_over_seeds(name: str, number: int, x: Sequence[float], curves: Sequence[Sequence[float]]) -> Line:
+    """A line through the means over seeds, with their spread."""
+    values = np.array(curves, dtype=np.float64)
+    spread = values.std(axis=0, ddof=1).tolist() if len(values) > 1 else None
+    return Line(name, x, values.mean(axis=0).tolist(), number, spread, marker="o")
+
+
 def draw_lines(axis: "Axes", lines: Sequence[Line]) -> None:
     """Draw lines that differ in colour and dashes; points with a spread get bars."""
     for line in lines:
@@ -62,26 +69,21 @@ def line_plot(
     y: str,
     ticks: Sequence[float] | None = None,
     logarithmic: bool = False,
-    size: tuple[float, float] = (WIDTH * 0.5, 3.3),
 ) -> "Figure":
-    """One panel of lines."""
-    figure = new_figure(*size)
+    """One panel of lines, half as wide as a page."""
+    figure = new_figure(WIDTH * 0.5, 3.3)
     with styled():
         axis = figure.subplots()
         if logarithmic:
             axis.set_xscale("log")
         draw_lines(axis, lines)
-        _set_ticks(axis, ticks)
+        if ticks is not None:
+            axis.set_xticks(list(ticks), [f"{tick:g}" for tick in ticks])
+            axis.minorticks_off()
         axis.set_xlabel(x)
         axis.set_ylabel(y)
         _legend(figure, axis)
     return figure
-
-
-def _set_ticks(axis: "Axes", ticks: Sequence[float] | None) -> None:
-    if ticks is not None:
-        axis.set_xticks(list(ticks), [f"{tick:g}" for tick in ticks])
-        axis.minorticks_off()
 
 
 def _legend(figure: "Figure", axis: "Axes") -> None:
@@ -194,14 +196,10 @@ def _bars(
 
 def calibration_plot(lines: Sequence[Line]) -> "Figure":
     """How often snippets with labels of a size are right: on the diagonal, a label is a probability."""
-    figure = new_figure(WIDTH * 0.5, 3.3)
+    figure = line_plot(lines, x="mean label in the bin", y="snippets inside an action, %")
     with styled():
-        axis = figure.subplots()
-        axis.plot([0, 1], [0, 100], color=LINE.light, linewidth=1.2, linestyle=(0, (2, 2)))
-        draw_lines(axis, lines)
-        axis.set_xlabel("mean label in the bin")
-        axis.set_ylabel("snippets inside an action, %")
+        axis = figure.axes[0]
+        axis.plot([0, 1], [0, 100], color=LINE.light, linewidth=1.2, linestyle=(0, (2, 2)), zorder=1)
         axis.set_xlim(0, 1)
         axis.set_ylim(0, 100)
-        _legend(figure, axis)
     return figure

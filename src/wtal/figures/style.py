@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,7 @@ def styled() -> Iterator[None]:
         "hatch.linewidth": 1.1,
         "svg.fonttype": "none",
         "svg.hashsalt": "wtal",
+        "text.parse_math": False,  # a dollar in somebody's class name is a dollar
     }
     with mpl.rc_context(settings):  # type: ignore[arg-type]
         yield
@@ -134,17 +136,17 @@ def _svg(figure: "Figure", *, transparent: bool) -> str:
     file = io.StringIO()
     with styled():
         figure.savefig(file, format="svg", transparent=transparent, metadata={"Date": None, "Creator": None})
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", file.getvalue(), flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", without_controls(file.getvalue()), flags=re.DOTALL)
     names: dict[str, str] = {}
     return re.sub(r"\b[hmpC][0-9a-f_]{10,}\b", lambda found: names.setdefault(found[0], f"n{len(names)}"), text)
 
 
-def inline_svg(figure: "Figure", *, name: str, says: str) -> str:
+def inline_svg(figure: "Figure", *, number: int, says: str) -> str:
     """The figure as an SVG element for a page: its colours are the page's, `says` is what it shows, for a reader
-    who does not see it; `name` keeps its inner names apart from other figures'."""
+    who does not see it; its number keeps its inner names apart from other figures'."""
     text = _svg(figure, transparent=True)
     text = text[text.index("<svg") :]
-    text = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    text = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>f{number}-", text)
     for colour in COLOURS:
         text = text.replace(colour.light, f"var(--{colour.name})")
     start = re.match(r'<svg[^>]*viewBox="([^"]*)"[^>]*>', text)
@@ -152,13 +154,14 @@ def inline_svg(figure: "Figure", *, name: str, says: str) -> str:
     width = float(start.group(1).split()[2])
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '
-        f'aria-label="{_escaped(says)}" viewBox="{start.group(1)}" style="max-width: {1.45 * width:.0f}px">'
+        f'aria-label="{escape(says)}" viewBox="{start.group(1)}" style="max-width: {1.45 * width:.0f}px">'
     )
     return opening + text[start.end() :]
 
 
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+def without_controls(text: str) -> str:
+    """The text with a mark in place of each character that XML forbids, which would break a picture or page."""
+    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
 
 
 def style_sheet() -> str:

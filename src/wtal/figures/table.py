@@ -1,12 +1,15 @@
 """A table once, then as Markdown, LaTeX or CSV; a page shows the same."""
 
 import csv
+import hashlib
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import TypeVar
 
 from wtal.files import written_whole
 
@@ -51,9 +54,21 @@ def count(number: int) -> Measure:
 
 
 def measured(values: Iterable[float | None], digits: int = 1) -> Measure | None:
-    """What was measured, without what was not; None if nothing was."""
+    """The values that are not None as one measure, or None."""
     known = tuple(float(value) for value in values if value is not None)
     return Measure(known, digits) if known else None
+
+
+K = TypeVar("K")
+
+
+def measured_at(keys: Iterable[K], runs: Sequence[Mapping[K, float]]) -> list[Measure | None]:
+    """What several runs measured at each of these keys, such as thresholds.
+
+    >>> list(map(str, measured_at([0.5, 0.9], [{0.5: 45.0}, {0.5: 46.0}])))
+    ['45.5 ± 0.7', 'None']
+    """
+    return [measured(one.get(key) for one in runs) for key in keys]
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,11 @@ class Column:
 
     name: str
     group: str = ""
+
+
+def score_columns(tiou: Iterable[float], averages: Iterable[str]) -> list[Column]:
+    """The headings of mAP at thresholds and of its averages."""
+    return [*(Column(f"{t:g}", "mAP at tIoU, %") for t in tiou), *(Column(name, "average") for name in averages)]
 
 
 @dataclass(frozen=True)
@@ -78,6 +98,7 @@ class Table:
     sections: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        refuse_odd_name(self.name)
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.name}: a row has {len(row)} cells under {len(self.columns)} headings")
@@ -193,7 +214,10 @@ def as_csv(table: Table) -> str:
                 spread = "" if cell.spread is None else round(cell.spread, 4)
                 values += [round(cell.mean, 4), spread, len(cell.values)] if several else [round(cell.mean, 4)]
             else:
-                values += [cell or "", "", ""] if several else [cell or ""]
+                text = cell or ""
+                # spreadsheets would compute what begins like a formula
+                text = f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+                values += [text, "", ""] if several else [text]
         writer.writerow(values)
     return file.getvalue().rstrip("\n")
 
@@ -213,8 +237,38 @@ def write_tables(folder: Path, tables: Sequence[Table]) -> list[Path]:
     return paths
 
 
+def plain_name(*parts: str) -> str:
+    """A name for a file or an element of a page, made of names from somebody's data: letters, digits, `.`, `_`, `-`.
+
+    A part in which anything was replaced ends in a hash, so that parts that differ still do.
+
+    >>> plain_name("qualitative", "GolfSwing", "video_1"), plain_name("video", "../a b")
+    ('qualitative-GolfSwing-video_1', 'video-.._a_b-2c2c791a')
+    """
+    return "-".join(map(_plain, parts))
+
+
+def _plain(name: str) -> str:
+    plain = _ODD.sub("_", name)[:80]
+    hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return plain if plain == name else f"{plain}-{hashed}"
+
+
+_ODD = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def refuse_odd_name(name: str) -> None:
+    """Names of tables and pictures become files and parts of a page, so nobody's text may be among them as it is."""
+    if not name or _ODD.search(name):
+        raise ValueError(f"{name!r} is no name for a table or picture; make one with plain_name")
+
+
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(_one_line(cell).replace("|", "\\|").replace("<", "&lt;") for cell in cells) + " |"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines())
 
 
 def _flat(column: Column) -> str:
@@ -239,4 +293,4 @@ _TEX = {
 
 
 def _tex(text: str) -> str:
-    return "".join(_TEX.get(sign, sign) for sign in text)
+    return "".join(_TEX.get(sign, sign) for sign in _one_line(text))

@@ -13,7 +13,7 @@ from typing import Any
 from wtal.annotations import Annotations, Video
 from wtal.errors import InputError
 from wtal.files import written_whole
-from wtal.formats.rows import Rows, in_writing_order
+from wtal.formats.rows import RowReader, in_writing_order
 from wtal.instances import Instances, Unit
 
 
@@ -21,8 +21,14 @@ def read_annotations(path: Path | str) -> Annotations:
     """The videos of an annotation file; its classes are the names that occur in it, sorted.
 
     Numbers may be strings, a duration may be missing, further keys are ignored. Segments without start < end
-    are left out with one warning that counts them. Segments that reach past the video's duration are kept, as
-    the field's evaluators keep them.
+    are left out with one warning that counts them, but still tag their video. Segments that reach past the
+    video's duration are kept, as the field's evaluators keep them.
+
+    Args:
+        path: ActivityNet JSON: `{"database": {NAME: {"subset", "duration", "annotations"}}}`.
+
+    Returns:
+        The classes and, by name, the videos with their true instances in seconds.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "gt.json"
@@ -39,18 +45,21 @@ def read_annotations(path: Path | str) -> Annotations:
         for number, entry in enumerate(_list(path, video.get("annotations") or [], f"video {name}"))
     ]
     labels = {_label(path, entry, where) for _, entry, where in entries}
-    rows = Rows(path, sorted(labels))
+    rows = RowReader(path, sorted(labels))
     for name in database:
         rows.video(name)
+    untimed: dict[str, set[str]] = {name: set() for name in database}
     for name, entry, where in entries:
         start, end = _segment(path, entry, where)
-        rows.add(name, entry["label"], start, end, 1.0, where=where)
+        if not rows.add(name, entry["label"], start, end, 1.0, where=where):
+            untimed[name].add(entry["label"])
     instances = rows.instances()
     videos = {}
     for name, video in database.items():
         if not isinstance(video.get("subset"), str):
             raise InputError(f"{path}: video {name} has no subset")
-        videos[name] = Video(video["subset"], _duration(video.get("duration")), instances[name])
+        bad = tuple(sorted(untimed[name]))
+        videos[name] = Video(video["subset"], _duration(video.get("duration")), instances[name], bad)
     return Annotations(tuple(rows.classes), videos)
 
 
@@ -60,7 +69,7 @@ def write_annotations(path: Path | str, annotations: Annotations) -> None:
     instances = {name: video.instances for name, video in annotations.videos.items()}
     for name, rows in in_writing_order(instances, annotations.classes):
         video = annotations.videos[name]
-        database[name] = {"subset": video.subset}
+        database[name] = {"subset": video.split}
         if video.duration_s is not None:
             database[name]["duration"] = video.duration_s
         database[name]["annotations"] = [
@@ -81,7 +90,7 @@ def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "sec
     >>> read_predictions(path, ["Run", "Jump"])["a"].class_ids.tolist()
     [1]
     """
-    rows = Rows(path, classes)
+    rows = RowReader(path, classes)
     for name, found in _section(path, "results", of=list).items():
         rows.video(name)
         for number, entry in enumerate(found):

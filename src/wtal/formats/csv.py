@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wtal.errors import InputError
 from wtal.files import written_whole
-from wtal.formats.rows import Rows, in_writing_order
+from wtal.formats.rows import RowReader, in_writing_order
 from wtal.instances import Instances, Unit
 
 COLUMNS = ("video", "label", "start", "end", "score")
@@ -23,7 +23,7 @@ def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "sec
     >>> read_predictions(path, ["Run"])["a"].segments.tolist()
     [[1.0, 2.5]]
     """
-    rows = Rows(path, classes)
+    rows = RowReader(path, classes)
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             lines = csv.DictReader(file)

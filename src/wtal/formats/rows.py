@@ -2,16 +2,15 @@
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from wtal.errors import DataWarning, InputError
+from wtal.errors import DataWarning, InputError, did_you_mean
 from wtal.instances import Instances, Unit
 
 
-class Rows:
+class RowReader:
     """The instances of each video, gathered row by row; rows that are no segment are counted, not kept."""
 
     def __init__(self, path: Path | str, classes: Sequence[str]) -> None:
@@ -26,23 +25,23 @@ class Rows:
         """Make room for a video, which may have no instance at all."""
         self._rows.setdefault(name, [])
 
-    def add(self, video: str, label: Any, start: Any, end: Any, score: Any, *, where: str) -> None:
-        """Keep one instance; `where` says to the user which one it is."""
+    def add(self, video: str, label: Any, start: Any, end: Any, score: Any, *, where: str) -> bool:
+        """Whether it was kept, since it is a segment; `where` says to the user which one it is."""
         start_s, end_s = self._number_of(start, "start", where), self._number_of(end, "end", where)
         confidence = self._number_of(score, "score", where)
         if not -inf < confidence < inf:
             raise InputError(f"{self.path}: the score of {where} is {confidence}; it must be finite")
         if not (isinstance(label, str) and label in self._number):
-            close = get_close_matches(str(label), self.classes, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(str(label), self.classes)
             raise InputError(
                 f"{self.path}: {where} has label {label!r}, which is not among the {len(self.classes)} classes{hint}"
             )
         if not -inf < start_s < end_s < inf:
             self._dropped += 1
             self._first_dropped = self._first_dropped or f"{where}: [{start_s}, {end_s}]"
-            return
+            return False
         self._rows.setdefault(video, []).append((start_s, end_s, confidence, self._number[label]))
+        return True
 
     def instances(self, unit: Unit = "seconds") -> dict[str, Instances]:
         """What was gathered, with one warning for all that was not."""

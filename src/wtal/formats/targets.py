@@ -40,7 +40,7 @@ class VideoTargets(Mapping[str, Float[np.ndarray, "_ _"]]):
 
     @classmethod
     def split(cls, names: Sequence[str], lengths: Sequence[int], labels: csr_array) -> "VideoTargets":
-        """Labels of videos whose snippets, so many of each, lie behind each other."""
+        """Labels of concatenated videos with so many snippets each."""
         ends = np.cumsum(lengths).tolist()
         rows = {name: slice(end - n, end) for name, n, end in zip(names, lengths, ends, strict=True)}
         return cls(names, lambda name: labels[rows[name]].toarray())
@@ -91,7 +91,7 @@ def write_targets(
     labels: csr_array,
     instances: Sequence[Instances],
 ) -> None:
-    """Write labels, all videos' snippets behind each other, and each video's instances."""
+    """Write labels, all videos concatenated, and each video's instances."""
     joined = Instances.concat([one.wanted_in("snippets", "files of pseudo labels") for one in instances])
     counts = [len(one) for one in instances]
     with written_whole(Path(path), "wb") as file:

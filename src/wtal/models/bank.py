@@ -20,11 +20,11 @@ class MemoryBank(nn.Module):
 
     @torch.no_grad()
     def update(
-        self, vectors: Float[Tensor, "b k d"], scores: Float[Tensor, "b k c"], labels: Float[Tensor, "b c"]
+        self, vectors: Float[Tensor, "b k d"], scores: Float[Tensor, "b k c"], tags: Float[Tensor, "b c"]
     ) -> None:
         """Let each video's vectors compete for the slots of each class it is tagged with; the older wins a tie."""
-        for c in labels.any(dim=0).nonzero().flatten().tolist():
-            tagged = labels[:, c] > 0
+        for c in tags.any(dim=0).nonzero().flatten().tolist():
+            tagged = tags[:, c] > 0
             all_scores = torch.cat([self.scores[c], scores[tagged, :, c].flatten()])
             all_vectors = torch.cat([self.vectors[c], vectors[tagged].flatten(0, 1)])
             order = all_scores.argsort(descending=True, stable=True)[: self.scores.shape[1]]
@@ -35,17 +35,17 @@ class MemoryBank(nn.Module):
         self.vectors.zero_()
         self.scores.zero_()
 
-    def slots_of(self, labels: Float[Tensor, "b c"]) -> tuple[Float[Tensor, "b k d"], Bool[Tensor, "b k"]]:
+    def slots_of(self, tags: Float[Tensor, "b c"]) -> tuple[Float[Tensor, "b k d"], Bool[Tensor, "b k"]]:
         """The slots of all classes of each video, and which of them are one's own rather than filling.
 
         As many as the video with the most tags needs; a video without tags has none of its own.
         """
         slots = self.scores.shape[1]
-        tags = [row.nonzero().flatten() for row in labels]
-        most = max(1, max(len(row) for row in tags))
+        classes = [row.nonzero().flatten() for row in tags]
+        most = max(1, max(len(row) for row in classes))
         vectors = self.vectors.new_zeros(len(tags), most * slots, self.vectors.shape[2])
         own = torch.zeros(len(tags), most * slots, dtype=torch.bool, device=vectors.device)
-        for video, row in enumerate(tags):
+        for video, row in enumerate(classes):
             if len(row):
                 vectors[video, : len(row) * slots] = self.vectors[row].flatten(0, 1)
                 own[video, : len(row) * slots] = True

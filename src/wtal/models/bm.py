@@ -14,14 +14,14 @@ from torch.nn.functional import conv1d, log_softmax, logsigmoid, pad, softmax
 from wtal.errors import InputError
 from wtal.losses import normalised_cross_entropy, video_means
 from wtal.models.layers import Attention, Embedding
-from wtal.models.packed import outers
+from wtal.models.packed import parts, pooled, sums_over_time
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 REACH = 4  # standard deviations that the smoothing kernel covers on either side
 
 
 @dataclass(frozen=True, eq=False)
-class Inner:
+class _Inner:
     """Per video the logits of the foreground and background feature, and how far either is on its own side."""
 
     foreground: Float[Tensor, "b c"]
@@ -71,11 +71,11 @@ class BM(Model):
         x = self.embedding(batch)
         attention = self.attention(x)
         shares = self.floor + (1 - self.floor) * torch.stack([attention, 1 - attention], dim=1)
-        mass = torch.stack([part.sum(dim=0) for part in torch.split(shares, list(batch.lengths))]) + 1e-6
-        foreground, background = (outers(shares, x, batch.offsets) / mass[:, :, None]).unbind(dim=1)
+        mass = sums_over_time(shares, batch.lengths) + 1e-6
+        foreground, background = (pooled(shares, x, batch.lengths) / mass[:, :, None]).unbind(dim=1)
         frames = self.classifier(x)
         apart = self.sides.weight[0] - self.sides.weight[1]
-        inner = Inner(
+        inner = _Inner(
             self.classifier(foreground), self.classifier(background), foreground @ apart, -(background @ apart), frames
         )
         return Output(
@@ -88,10 +88,10 @@ class BM(Model):
 
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """`foreground`, `background`, `guide` and `cluster`."""
-        inner: Inner = output.inner
+        inner: _Inner = output.inner
         tags = batch.known_tags()
-        guides = zip(torch.split(softmax(inner.frames.detach(), dim=1), list(batch.lengths)), tags, strict=True)
-        wanted = torch.cat([_guidance(smoothed(part, self.smoothing), labels) for part, labels in guides])
+        guides = zip(parts(softmax(inner.frames.detach(), dim=1), batch.lengths), tags, strict=True)
+        wanted = torch.cat([_guidance(smoothed(part, self.smoothing), own) for part, own in guides])
         off = (output.attention[:, None] - wanted).abs().sum(dim=1)
         return {
             "foreground": self.foreground_weight
@@ -103,9 +103,9 @@ class BM(Model):
         }
 
 
-def _guidance(probabilities: Float[Tensor, "t c"], labels: Float[Tensor, " k"]) -> Float[Tensor, "t 2"]:
+def _guidance(probabilities: Float[Tensor, "t c"], tags: Float[Tensor, " k"]) -> Float[Tensor, "t 2"]:
     """What attention should be: the largest probability of the video's classes, and that of anything but background."""
-    foreground = (probabilities[:, :-1] * labels).amax(dim=1)
+    foreground = (probabilities[:, :-1] * tags).amax(dim=1)
     return torch.stack([foreground, 1 - probabilities[:, -1]], dim=1)
 
 

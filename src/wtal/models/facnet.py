@@ -16,13 +16,14 @@ from torch.nn.functional import pad, relu, softmax
 
 from wtal.errors import InputError
 from wtal.losses import normalised_cross_entropy
-from wtal.models.packed import Snippets, dropout, softmax_over_time
-from wtal.models.propagation import EPS, root, unit
+from wtal.models.layers import EPS, root, unit
+from wtal.models.low_rank import EmbeddedSnippets
+from wtal.models.packed import dropout, softmax_over_time, sums_over_time
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 
 @dataclass(frozen=True, eq=False)
-class Inner:
+class _Inner:
     """Video logits of the three branches."""
 
     classwise: Float[Tensor, "b c"]
@@ -68,28 +69,31 @@ class FACNet(Model):
         """Snippet logits of the classes and background; video scores are those of foreground attention."""
         probability = self.dropout if self.training else 0.0
         first = dropout(relu(self.first(batch.features)), probability, batch)
-        x = Snippets(replace(batch, features=first), self.second, dropout=probability)
+        x = EmbeddedSnippets(replace(batch, features=first), self.second, dropout=probability)
         prototypes = unit(torch.cat([self.prototypes, self.foreground]))
-        p = len(prototypes)
-        logits = self.scale * x.dots(prototypes) / (root(x.squared_norms()) + EPS)[:, None]
+        (dots,) = x.dots(prototypes)
+        logits = self.scale * dots / (root(x.squared_norms()) + EPS)[:, None]
         attentions = [softmax_over_time(t * logits, batch.lengths) for t in self.temperatures]
         # cosines of what each attention pools (rows: classes, background, foreground) with each prototype (columns)
-        pooled = unit(x.pool(torch.cat(attentions, dim=1))) @ prototypes.t()
-        video = self.video_factor * self.scale * pooled.view(len(pooled), -1, p, p).mean(dim=1)
+        pooled = torch.stack(x.pool(*attentions), dim=1)
+        video = self.video_factor * self.scale * (unit(pooled) @ prototypes.t()).mean(dim=1)
         own = torch.stack(attentions).mean(dim=0)[:, :-1] * logits[:, :-1]
-        sums = torch.stack([part.sum(dim=0) for part in torch.split(own, list(batch.lengths))])
         frames = logits[:, :-1]
         return Output(
             tcam=softmax(frames.detach(), dim=1),
             attention=torch.sigmoid(logits[:, -1].detach()),
             video_scores=softmax(video[:, -1, :-1].detach(), dim=1),
             supervised=(Supervised(frames),),
-            inner=Inner(classwise=video[:, :-1, -1], agnostic=video[:, -1, :-1], mil=self.video_factor * sums),
+            inner=_Inner(
+                classwise=video[:, :-1, -1],
+                agnostic=video[:, -1, :-1],
+                mil=self.video_factor * sums_over_time(own, batch.lengths),
+            ),
         )
 
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """`classwise`, `agnostic` and `mil`; only the last knows that every video has background."""
-        inner: Inner = output.inner
+        inner: _Inner = output.inner
         tags = batch.known_tags()
         action, with_background = pad(tags, (0, 1), value=0.0), pad(tags, (0, 1), value=1.0)
         values = {

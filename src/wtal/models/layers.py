@@ -1,4 +1,4 @@
-"""The layers that several models share."""
+"""The layers and the careful arithmetic that several models share."""
 
 from typing import Literal
 
@@ -12,6 +12,8 @@ from wtal.models.packed import dropout
 from wtal.models.protocol import Batch
 
 Reduction = Literal["mean", "sum"]
+
+EPS = 1e-9  # beside norms and sums that may be 0
 
 
 class Embedding(nn.Module):
@@ -40,6 +42,16 @@ class Attention(nn.Module):
     def forward(self, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
         """Between 0 and 1 for each snippet."""
         return torch.sigmoid(self.layers(x)[:, 0])
+
+
+def unit(vectors: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+    """Vectors scaled to length 1; zero vectors stay what they are."""
+    return vectors / (torch.linalg.vector_norm(vectors, dim=-1, keepdim=True) + EPS)
+
+
+def root(squares: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
+    """√ whose gradient at 0 is 0 rather than infinite."""
+    return squares.clamp(min=1e-30).sqrt()
 
 
 def over_classes(values: Float[Tensor, "b c"], reduction: Reduction) -> Float[Tensor, " b"]:

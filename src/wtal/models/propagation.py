@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import softmax
 
-from wtal.models.packed import Snippets, outers, products
-
-EPS = 1e-9  # beside norms and sums that may be 0
+from wtal.models.layers import EPS, root
+from wtal.models.low_rank import EmbeddedSnippets
+from wtal.models.packed import pooled, products, sums_over_time
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Walk:
         self,
         weights: Float[Tensor, "n p"],
         squares_of_x: Float[Tensor, "b p"],
-        offsets: tuple[int, ...],
+        lengths: Sequence[int],
     ) -> tuple[Float[Tensor, "b p"], Float[Tensor, "b p"]]:
         """Cosines of the features' weighted means over each video: by the last weights with all prototypes, and by
         each prototype's own weights with that prototype.
@@ -49,26 +49,15 @@ class Walk:
         Given are the squared norms of the weighted sums of x. The products need no features, for sums of products are
         products of sums.
         """
-        ones = weights.new_ones(len(weights), 1)
-        own, mass = outers(ones, torch.cat([weights * self.dots, weights], dim=1), offsets)[:, 0].chunk(2, dim=1)
-        last = outers(weights[:, -1:], self.dots, offsets)[:, 0]
+        own, mass = sums_over_time(torch.cat([weights * self.dots, weights], dim=1), lengths).chunk(2, dim=1)
+        last = pooled(weights[:, -1:], self.dots, lengths)[:, 0]
         squares = squares_of_x
         if self.z is not None and self.xb is not None and self.bb is not None:
-            u, of_xb = outers(weights, torch.cat([self.z, self.xb], dim=1), offsets).chunk(2, dim=2)
+            u, of_xb = pooled(weights, torch.cat([self.z, self.xb], dim=1), lengths).chunk(2, dim=2)
             squares = squares + (u * (2 * of_xb + u @ self.bb)).sum(dim=2)
         mean = self.shrink / (mass + 1e-5)
         norms = mean * root(squares) + EPS
         return mean[:, -1:] * last / norms[:, -1:], mean * own / norms
-
-
-def unit(vectors: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
-    """Vectors scaled to length 1; zero vectors stay what they are."""
-    return vectors / (torch.linalg.vector_norm(vectors, dim=-1, keepdim=True) + EPS)
-
-
-def root(squares: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
-    """√ whose gradient at 0 is 0 rather than infinite."""
-    return squares.clamp(min=1e-30).sqrt()
 
 
 def responsibilities(
@@ -86,13 +75,14 @@ def responsibilities(
     return softmax(logits.masked_fill(~own, -1e9), dim=1) * own
 
 
-def time_means(x: Snippets, z: Float[Tensor, "n k"]) -> Float[Tensor, "b k d"]:
+def time_means(x: EmbeddedSnippets, z: Float[Tensor, "n k"]) -> Float[Tensor, "b k d"]:
     """Each video's z-weighted means of x: the maximisation that makes μ."""
-    return x.pool(z) / (outers(z, z.new_ones(len(z), 1), x.offsets) + EPS)
+    (sums,) = x.pool(z)
+    return sums / (sums_over_time(z, x.lengths) + EPS)[:, :, None]
 
 
 def walks(
-    x: Snippets,
+    x: EmbeddedSnippets,
     vectors: Sequence[Float[Tensor, "b _ d"]],
     zs: Sequence[Float[Tensor, "n _"]],
     *,
@@ -105,18 +95,17 @@ def walks(
 
     `dots` are the products of x with the unit `prototypes`, `squares` its squared norms.
     """
-    sizes = [z.shape[1] for z in zs]
     bs = []
-    for z, mu, zx in zip(zs, vectors, torch.split(x.pool(torch.cat(list(zs), dim=1)), sizes, dim=1), strict=True):
-        zz = outers(z, z, x.offsets)
+    for z, mu, zx in zip(zs, vectors, x.pool(*zs), strict=True):
+        zz = pooled(z, z, x.lengths)
         mass = zz.sum(dim=2, keepdim=True) + EPS  # Σ z over time, since the rows of z sum to 1
         eye = torch.eye(z.shape[1], dtype=z.dtype, device=z.device)
         bs.append(w * torch.linalg.inv(eye - w**2 * zz / mass) @ (mu + w * zx / mass))
     result = []
-    for z, b, xb in zip(zs, bs, torch.split(x.dots(torch.cat(bs, dim=1)), sizes, dim=1), strict=True):
+    for z, b, xb in zip(zs, bs, x.dots(*bs), strict=True):
         bb = b @ b.transpose(1, 2)
         of_b = torch.cat([b @ prototypes.t(), bb], dim=2)
-        to_prototypes, zbb = torch.split(products(z, of_b, x.offsets), [len(prototypes), z.shape[1]], dim=1)
+        to_prototypes, zbb = torch.split(products(z, of_b, x.lengths), [len(prototypes), z.shape[1]], dim=1)
         # ‖x + zᵀB‖²; behind a relu x and B are not negative, so nothing cancels
         norms = root(squares + (z * (2 * xb + zbb)).sum(dim=1))
         result.append(Walk(dots + to_prototypes, norms, z, xb, bb, 1 - w))

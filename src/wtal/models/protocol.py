@@ -10,15 +10,18 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from wtal.errors import InputError
+from wtal.instances import Instances
+from wtal.pseudo.candidates import Candidates
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Whole videos packed behind each other: nothing is spent on padding, however different their lengths.
+    """Whole videos, concatenated: nothing is spent on padding, however different their lengths.
 
     `tags` are 1 for each class that a video is tagged with (background is no class). `seeds`, one per video, make
     what is random in a model (dropout) depend on the video and the step alone, not on how videos are spread over
-    batches or processes; without them it comes from torch's global generator.
+    batches or processes; without them it comes from torch's global generator. `boxes` are what
+    a detector is taught beside the tags.
 
     >>> two = Batch.pack([torch.zeros(3, 8), torch.zeros(1, 8)])
     >>> two.features.shape, two.lengths, two.offsets
@@ -29,6 +32,7 @@ class Batch:
     lengths: tuple[int, ...]
     tags: Float[Tensor, "b c"] | None = None
     seeds: tuple[int, ...] | None = None
+    boxes: tuple[Instances, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.lengths or min(self.lengths) < 1 or sum(self.lengths) != len(self.features):
@@ -36,7 +40,7 @@ class Batch:
                 f"a batch needs videos of at least one snippet that add up to its {len(self.features)} rows of "
                 f"features, got lengths {self.lengths}"
             )
-        for name, given in (("tags", self.tags), ("seeds", self.seeds)):
+        for name, given in (("tags", self.tags), ("seeds", self.seeds), ("boxes", self.boxes)):
             if given is not None and len(given) != len(self.lengths):
                 raise InputError(f"{name} of {len(self.lengths)} videos must be as many, got {len(given)}")
 
@@ -62,15 +66,22 @@ class Batch:
             raise InputError("learning needs the videos' tags, got a batch without")
         return self.tags
 
+    def known_boxes(self) -> tuple[Instances, ...]:
+        """Each video's boxes, in snippets, their weights as scores: what a detector is taught."""
+        if self.boxes is None:
+            raise InputError("a detector is taught boxes, got a batch without; train it with a teacher")
+        return self.boxes
+
     def untagged(self) -> "Batch":
         """The same videos as if they carried no tag."""
         tags = None if self.tags is None else torch.zeros_like(self.tags)
-        return Batch(self.features, self.lengths, tags, self.seeds)
+        boxes = None if self.boxes is None else tuple(one[:0] for one in self.boxes)
+        return Batch(self.features, self.lengths, tags, self.seeds, boxes)
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
         tags = None if self.tags is None else self.tags.to(device)
-        return Batch(self.features.to(device), self.lengths, tags, self.seeds)
+        return Batch(self.features.to(device), self.lengths, tags, self.seeds, self.boxes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +135,12 @@ class Model(nn.Module):
         `epoch` counts from 0. Sums, so that a step does not depend on how its videos are divided.
         """
         raise NotImplementedError
+
+    def candidates(self, output: Output, batch: Batch) -> tuple[Candidates, ...] | None:
+        """The candidates that a detector finds by itself in each video; None: they are cut from the maps."""
+
+    def begin(self, batches: Iterable[Batch]) -> None:
+        """Called once, before the first epoch, with the training videos in order."""
 
     def end_step(self, output: Output, batch: Batch, epoch: int) -> None:
         """Called after each optimizer step with what its forward pass gave."""

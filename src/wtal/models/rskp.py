@@ -17,8 +17,9 @@ from torch.nn.functional import pad, softmax
 from wtal.errors import InputError
 from wtal.losses import attention_contrast, normalised_cross_entropy, soft_cross_entropy
 from wtal.models.bank import MemoryBank, of_all_processes
-from wtal.models.packed import Precision, Snippets
-from wtal.models.propagation import EPS, Walk, responsibilities, root, time_means, unit, walks
+from wtal.models.layers import EPS, root, unit
+from wtal.models.low_rank import EmbeddedSnippets, Precision
+from wtal.models.propagation import Walk, responsibilities, time_means, walks
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 
@@ -33,7 +34,7 @@ class Branch:
 
 
 @dataclass(frozen=True, eq=False)
-class Inner:
+class _Inner:
     """The branches by name, and each video's μ with their class scores."""
 
     branches: dict[str, Branch]
@@ -101,42 +102,41 @@ class RSKP(Model):
         self.bank = MemoryBank(n_classes, hidden, slots=bank_slots)
 
     def forward(self, batch: Batch) -> Output:
-        """Branches `o` and `m`; and `r`, for training only, if the batch has labels and the memory is filled."""
+        """Branches `o` and `m`; and `r`, for training only, if the batch has tags and the memory is filled."""
         dropout, precision = (self.dropout, self.precision) if self.training else (0.0, "float32")
-        x = Snippets(batch, self.embedding, dropout=dropout, precision=precision)
+        x = EmbeddedSnippets(batch, self.embedding, dropout=dropout, precision=precision)
         prototypes = unit(torch.cat([self.prototypes, self.foreground]))
-        all_dots = x.dots(torch.cat([prototypes, unit(self.mu)]))
-        dots, mu_dots = torch.split(all_dots, [len(prototypes), len(self.mu)], dim=1)
+        dots, mu_dots = x.dots(prototypes, unit(self.mu))
         squares = x.squared_norms()
         norms = root(squares)
         sharpness = (self.sharpness / (norms + EPS))[:, None]
         mu = time_means(x, responsibilities(mu_dots, sharpness))
         for _ in range(self.em_rounds - 1):
-            mu = time_means(x, responsibilities(x.dots(unit(mu)), sharpness))
+            (mu_dots,) = x.dots(unit(mu))
+            mu = time_means(x, responsibilities(mu_dots, sharpness))
         vectors: list[Tensor] = [mu]
         owns: list[Tensor | None] = [None]
         if batch.tags is not None and bool(self.bank.filled):
             memory, own = self.bank.slots_of(batch.tags)
             vectors.append(memory)
             owns.append(own.repeat_interleave(torch.tensor(batch.lengths, device=own.device), dim=0))
-        # one reading of x for μ and the memory together
-        vector_dots = torch.split(x.dots(unit(torch.cat(vectors, dim=1))), [v.shape[1] for v in vectors], dim=1)
+        vector_dots = x.dots(*map(unit, vectors))
         zs = [responsibilities(one, sharpness, own) for one, own in zip(vector_dots, owns, strict=True)]
         propagated = walks(x, vectors, zs, dots=dots, squares=squares, prototypes=prototypes, w=self.walk)
         branches = self._read(x, [Walk(dots, norms), *propagated], prototypes)
         with torch.no_grad():
             mu_scores = softmax(self.scale * unit(mu) @ prototypes[:-1].t(), dim=2)
-        return self._output(Inner(dict(zip("omr", branches, strict=False)), mu.detach(), mu_scores))
+        return self._output(_Inner(dict(zip("omr", branches, strict=False)), mu.detach(), mu_scores))
 
-    def _read(self, x: Snippets, versions: list[Walk], prototypes: Float[Tensor, "p d"]) -> list[Branch]:
+    def _read(self, x: EmbeddedSnippets, versions: list[Walk], prototypes: Float[Tensor, "p d"]) -> list[Branch]:
         """The head's reading of each version of the features; the last prototype is the foreground's."""
         c = len(prototypes) - 1
         logits = [self.scale * version.cosines() for version in versions]
         attentions = [torch.sigmoid(one) for one in logits]
-        squares_of_x = torch.split(x.squared_sums(torch.cat(attentions, dim=1)), c + 1, dim=1)
+        squared_sums = x.squared_sums(*attentions)
         branches = []
-        for version, frames, attention, squares in zip(versions, logits, attentions, squares_of_x, strict=True):
-            agnostic, classwise = version.pooled_cosines(attention, squares, x.offsets)
+        for version, frames, attention, squares in zip(versions, logits, attentions, squared_sums, strict=True):
+            agnostic, classwise = version.pooled_cosines(attention, squares, x.lengths)
             branches.append(
                 Branch(
                     logits=frames[:, :c],
@@ -147,7 +147,7 @@ class RSKP(Model):
             )
         return branches
 
-    def _output(self, inner: Inner) -> Output:
+    def _output(self, inner: _Inner) -> Output:
         o, m = inner.branches["o"], inner.branches["m"]
         with torch.no_grad():
             of_snippets = [softmax(branch.logits, dim=1) * o.attention[:, None] for branch in (o, m)]
@@ -164,8 +164,8 @@ class RSKP(Model):
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:
         """`fore`, `back`, `attention` and `spl`, weighted and summed over the videos."""
         branches: dict[str, Branch] = output.inner.branches
-        labels, lengths = batch.known_tags(), batch.lengths
-        fore_target, back_target = pad(labels, (0, 1), value=0.0), pad(labels, (0, 1), value=1.0)
+        tags, lengths = batch.known_tags(), batch.lengths
+        fore_target, back_target = pad(tags, (0, 1), value=0.0), pad(tags, (0, 1), value=1.0)
         shares = {"o": 1.0, "m": 1.0, "r": self.bank_weight}
         fore = [shares[k] * normalised_cross_entropy(b.agnostic, fore_target) for k, b in branches.items()]
         back = [shares[k] * normalised_cross_entropy(b.classwise, back_target) for k, b in branches.items()]

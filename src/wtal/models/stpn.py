@@ -10,7 +10,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from wtal.losses import video_means
 from wtal.models.layers import Attention, Embedding, Reduction, over_classes
-from wtal.models.packed import outers
+from wtal.models.packed import pooled
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 
@@ -45,7 +45,7 @@ class STPN(Model):
         x = self.embedding(batch)
         attention = self.attention(x)
         lengths = torch.tensor(batch.lengths, dtype=x.dtype, device=x.device)
-        means = outers(attention[:, None], x, batch.offsets)[:, 0] / lengths[:, None]
+        means = pooled(attention[:, None], x, batch.lengths)[:, 0] / lengths[:, None]
         frames, video = x @ self.classifier.weight.t(), self.classifier(means)
         return Output(
             tcam=(attention[:, None] * torch.sigmoid(frames)).detach(),

@@ -1,6 +1,6 @@
-"""Streams: one model for RGB and one for flow, which learn apart and are heard together."""
+"""A model for each stream of the features (RGB, flow): trained independently; what they find is pooled."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -11,21 +11,26 @@ from wtal.errors import InputError
 from wtal.models.protocol import Batch, Model, Output
 
 
-class Streams(Model):
-    """Equal models side by side, each for its own equal part of a snippet's features.
+class PerStream(Model):
+    """Models of one kind side by side, each for its own columns of a snippet's features.
 
-    `make(d)` makes the model of one part. `weights` are those of the parts' instances when they are pooled (RGB counts
-    a tenth in FAC-Net). Each part learns as if it were alone, from the pseudo labels too.
+    Args:
+        widths: How many columns each stream has, by name, from left to right, as the store says.
+        weights: What each stream's instances count when they are pooled (RGB counts a tenth in FAC-Net).
+        make: The model of one stream for features of so many dimensions.
     """
 
-    def __init__(self, d: int, weights: Sequence[float], make: Callable[[int], Model]) -> None:
+    def __init__(self, widths: Mapping[str, int], weights: Mapping[str, float], make: Callable[[int], Model]) -> None:
         super().__init__()
-        if d % len(weights):
-            raise InputError(f"{len(weights)} streams need features of as many equal parts, got {d} dimensions")
-        if not all(weight > 0 for weight in weights):
-            raise InputError(f"stream_weights must be above 0, got {list(weights)}")
-        self.width, self.weights = d // len(weights), tuple(weights)
-        self.parts = nn.ModuleList(make(self.width) for _ in weights)
+        if set(weights) != set(widths):
+            raise InputError(
+                f"stream_weights must weigh the streams of the features, {', '.join(widths) or 'which have no names'}; "
+                f"it weighs {', '.join(weights)}"
+            )
+        if not all(weight > 0 for weight in weights.values()):
+            raise InputError(f"stream_weights must be above 0, got {dict(weights)}")
+        self.widths, self.weights = list(widths.values()), tuple(weights[name] for name in widths)
+        self.parts = nn.ModuleList(make(width) for width in self.widths)
 
     def forward(self, batch: Batch) -> Output:
         """Each stream's output, and their weighted mean."""
@@ -76,7 +81,7 @@ class Streams(Model):
 
     def _narrowed(self, batch: Batch, i: int) -> Batch:
         """The batch as stream `i` sees it; what is random in it differs from the other streams."""
-        features = batch.features[:, i * self.width : (i + 1) * self.width].contiguous()
+        features = torch.split(batch.features, self.widths, dim=1)[i].contiguous()
         seeds = None if batch.seeds is None else tuple(seed + i for seed in batch.seeds)
         return Batch(features, batch.lengths, batch.tags, seeds)
 
@@ -85,7 +90,7 @@ class Streams(Model):
 class _Narrowed:
     """Batches of one stream, made when they are asked for."""
 
-    streams: Streams
+    streams: PerStream
     batches: Iterable[Batch]
     i: int
 

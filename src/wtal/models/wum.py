@@ -14,12 +14,12 @@ from torch.nn.functional import binary_cross_entropy, relu, softmax
 
 from wtal.errors import InputError
 from wtal.models.layers import Reduction, over_classes
-from wtal.models.packed import dropout
+from wtal.models.packed import dropout, parts
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 
 @dataclass(frozen=True, eq=False)
-class Inner:
+class _Inner:
     """Per video: class scores, those of its background, and the lengths of its mean action and background feature."""
 
     scores: Float[Tensor, "b c"]
@@ -69,9 +69,9 @@ class WUM(Model):
         cas = self.classifier(dropout(x, self.dropout if self.training else 0.0, batch))
         magnitudes = torch.linalg.vector_norm(x, dim=1)
         kept = dropout(torch.ones_like(x[:, :1]), self.choice_dropout if self.training else 0.0, batch, layer=2)[:, 0]
-        parts = zip(*(torch.split(values, list(batch.lengths)) for values in (x, cas, magnitudes, kept)), strict=True)
-        videos = [self._video(*part) for part in parts]
-        inner = Inner(*(torch.stack(values) for values in zip(*(one for one, _, _ in videos), strict=True)))
+        by_video = zip(*(parts(values, batch.lengths) for values in (x, cas, magnitudes, kept)), strict=True)
+        videos = [self._video(*part) for part in by_video]
+        inner = _Inner(*(torch.stack(values) for values in zip(*(one for one, _, _ in videos), strict=True)))
         return Output(
             tcam=torch.cat([tcam for _, tcam, _ in videos]),
             attention=torch.cat([attention for _, _, attention in videos]),
@@ -83,7 +83,7 @@ class WUM(Model):
     def _video(
         self, x: Tensor, cas: Tensor, magnitudes: Tensor, kept: Tensor
     ) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
-        """What `Inner` holds of one video, its activation map, and its attention."""
+        """What `_Inner` holds of one video, its activation map, and its attention."""
         t = len(x)
         k_action, k_background = max(t // self.action_divisor, 1), max(t // self.background_divisor, 1)
         with torch.no_grad():
@@ -104,7 +104,7 @@ class WUM(Model):
 
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """`video`, `background` and `magnitude`."""
-        inner: Inner = output.inner
+        inner: _Inner = output.inner
         tags = batch.known_tags()
         share = tags / (tags.sum(dim=1, keepdim=True) + 1e-8)
         even = torch.full_like(share, 1 / share.shape[1])

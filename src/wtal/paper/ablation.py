@@ -8,12 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from wtal.figures.page import Section
-from wtal.figures.table import Cell, Column, Table, measured
 from wtal.paper import variants
-from wtal.paper.finished import Finished
+from wtal.paper.experiment import Experiment, Setting, nms_and_own
 from wtal.paper.plan import Variant
-from wtal.paper.setting import Experiment, Setting
-from wtal.report.measures import average
+from wtal.paper.trained import TrainedRuns
 from wtal.training.config import Recipe
 from wtal.training.fork import beginning
 
@@ -48,40 +46,26 @@ def changed(recipe: Recipe) -> dict[str, tuple[str, Recipe]]:
     return {kind: (said, other) for kind, (said, other) in changes.items() if other != recipe}
 
 
-def wanted(setting: Setting) -> list[Variant]:
+def lines(setting: Setting) -> dict[str, Variant]:
     """The recipe as it is, without labels, with the other source of labels (Δ or not), and with each change."""
     stem, recipe = setting.stem, setting.recipe
-    raw = variants.raw_labels(stem, recipe, recipe.targets.proposer.combine)
-    return [
-        variants.full(stem, recipe),
-        variants.no_labels(stem, recipe),
-        raw if variants.uses_delta(recipe) else variants.delta_targets(stem, recipe),
-        *(variants.of(stem, kind, recipe, other) for kind, (_, other) in changed(recipe).items()),
-    ]
+    if variants.uses_delta(recipe):
+        other = "labels as they are, no Δ", variants.raw_labels(stem, recipe, variants.way_of(recipe.targets.proposer))
+    else:
+        other = "Δ labels", variants.delta_targets(stem, recipe)
+    return {
+        "the recipe": variants.full(stem, recipe),
+        "no labels": variants.no_labels(stem, recipe),
+        other[0]: other[1],
+        **{said: variants.of(stem, kind, recipe, to) for kind, (said, to) in changed(recipe).items()},
+    }
 
 
-def section(setting: Setting, finished: Finished) -> Section:
+def section(setting: Setting, trained: TrainedRuns) -> Section:
     """One table: average mAP by each protocol, with NMS and with the recipe's own fusion at test."""
-    test = setting.recipe.test.proposer
-    ways = {"NMS": variants.with_nms(test), test.combine: test}
-    said = [
-        "the recipe",
-        "no labels",
-        "labels as they are, no Δ" if variants.uses_delta(setting.recipe) else "Δ labels",
-        *(line for line, _ in changed(setting.recipe).values()),
-    ]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            line,
-            *(measured(map(average, finished.scores(v.name, w, p))) for p in setting.protocols for w in ways.values()),
-        )
-        for line, v in zip(said, wanted(setting), strict=True)
-    ]
-    heads = (Column("labels"), *(Column(way, protocol) for protocol in setting.protocols for way in ways))
-    note = f"Recipe {setting.stem}, {finished.conditions}."
-    title = "One change of the labels at a time, average mAP in %"
-    table = Table("ablation", title, heads, tuple(rows), note, sections={1: "", 3: ""})
-    return Section("ablation", "Ablation", (table,))
+    rows = [(said, variant.name, setting.recipe.test.proposer) for said, variant in lines(setting).items()]
+    table = nms_and_own("ablation", "labels", rows, setting, trained, "One change of the labels at a time")
+    return Section("ablation", "Ablation", (replace(table, sections={1: "", 3: ""}),))
 
 
-EXPERIMENT = Experiment("ablation", "The labels' settings", wanted, section)
+EXPERIMENT = Experiment("ablation", "The labels' settings", lambda setting: list(lines(setting).values()), section)

@@ -1,10 +1,9 @@
 """All experiments by name, and what is written when one is done."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from wtal import __version__
-from wtal.figures.page import Block, Folded, Page, Picture, Section, Side, render
+from wtal.figures.page import Page, render
 from wtal.figures.style import save_figure
 from wtal.figures.table import write_tables
 from wtal.files import written_whole
@@ -19,8 +18,8 @@ from wtal.paper import (
     templates,
     thresholds,
 )
-from wtal.paper.finished import Finished
-from wtal.paper.setting import Setting
+from wtal.paper.experiment import Setting
+from wtal.paper.trained import TrainedRuns
 
 EXPERIMENTS = {
     module.EXPERIMENT.name: module.EXPERIMENT
@@ -28,40 +27,25 @@ EXPERIMENTS = {
 }
 
 
-def write_results(name: str, setting: Setting, finished: Finished, out: Path) -> list[Path]:
+def write_results(name: str, setting: Setting, trained: TrainedRuns, out: Path) -> list[Path]:
     """Write an experiment's tables (Markdown, LaTeX, CSV), figures (PNG, SVG) and a page with both; their paths."""
     experiment = EXPERIMENTS[name]
-    section = experiment.section(setting, finished)
-    n, part = len(finished.seeds), setting.store.part
+    section = experiment.section(setting, trained)
+    n, part = len(trained.seeds), setting.store.part
     data = f"{setting.store.path.name}{f', part {part} held out' if part else ''}"
     page = Page(
         experiment.title,
         f"{setting.stem} over {data}, {n} seed{'s' if n > 1 else ''}",
         (section,),
         f"Made by wtal {__version__}: wtal paper {name}",
-        (*experiment.notes(setting), *(f"{name} is not trained, so its figures are missing" for name in finished.gaps)),
+        (*experiment.notes(setting), *(f"{name} is not trained, so its figures are missing" for name in trained.gaps)),
     )
     paths = write_tables(out, list(page.tables()))
-    for picture in _pictures(section):
+    for plot in page.plots():
         for suffix in ("png", "svg"):
-            paths.append(out / f"{picture.name}.{suffix}")
-            save_figure(paths[-1], picture.figure)
+            paths.append(out / f"{plot.name}.{suffix}")
+            save_figure(paths[-1], plot.figure)
     paths.append(out / f"{name}.html")
     with written_whole(paths[-1]) as file:
         file.write(render(page))
     return paths
-
-
-def _pictures(section: Section) -> list[Picture]:
-    def within(blocks: Sequence[Block]) -> list[Picture]:
-        found: list[Picture] = []
-        for block in blocks:
-            if isinstance(block, Picture):
-                found.append(block)
-            elif isinstance(block, Side):
-                found += block.pictures
-            elif isinstance(block, Folded):
-                found += within(block.blocks)
-        return found
-
-    return within(section.blocks)

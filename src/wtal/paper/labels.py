@@ -4,29 +4,21 @@ First, labels of one and the same model made in different ways. Then, labels as 
 by generation. The bar is the activation map itself: labels that rank snippets worse than it cannot teach it much.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-import numpy as np
-from jaxtyping import Float
-
-from wtal.evaluate import score, target_calibration, target_quality
-from wtal.evaluate.target_quality import calibration_error
-from wtal.figures.page import Picture, Section
-from wtal.figures.plots import line_plot
+from wtal.figures.page import Plot, Section
 from wtal.figures.table import Cell, Column, Table, measured
 from wtal.formats.targets import VideoTargets
-from wtal.instances import Instances
+from wtal.maps import mean_map
 from wtal.paper import variants
-from wtal.paper.finished import Finished
-from wtal.paper.maps import mean_map
-from wtal.paper.plan import Job, Variant
-from wtal.paper.setting import Experiment, Setting
-from wtal.propose import Combine
+from wtal.paper.experiment import Experiment, Setting
+from wtal.paper.plan import PlannedRun, Variant
+from wtal.paper.trained import TrainedRuns
+from wtal.propose import Nms, Proposer
 from wtal.pseudo.linpro import Rows
-from wtal.report.content import over_seeds
-from wtal.report.measures import GenerationQuality, average, clocks, in_seconds, label_qualities
-from wtal.report.runs import load_run
+from wtal.report.measures import GenerationQuality, TargetJudge, label_qualities
+from wtal.report.targets import quality_over_epochs
 from wtal.training.config import TargetSettings
 
 
@@ -36,65 +28,50 @@ def wanted(setting: Setting) -> list[Variant]:
     return [
         variants.base(stem, recipe),
         variants.raw_labels(stem, recipe, "nms"),
-        variants.raw_labels(stem, recipe, recipe.targets.proposer.combine),
+        variants.raw_labels(stem, recipe, variants.way_of(recipe.targets.proposer)),
         variants.delta_targets(stem, recipe),
     ]
 
 
-@dataclass(frozen=True)
-class Quality:
-    """In percent: snippet average precision, calibration error, and mAP of the instances behind the labels."""
-
-    precision: float
-    calibration: float
-    instances: float | None
-
-
-def section(setting: Setting, finished: Finished) -> Section:
+def section(setting: Setting, trained: TrainedRuns) -> Section:
     """Labels of one model in several ways, and labels in training generation by generation."""
-    base, *trained = (variant.name for variant in wanted(setting))
-    names = ("NMS, raw", f"{setting.recipe.targets.proposer.combine}, raw", "Δ labels")
+    base, *others = (variant.name for variant in wanted(setting))
+    names = ("NMS, raw", f"{variants.way_of(setting.recipe.targets.proposer)}, raw", "Δ labels")
     generations = {
-        name: [_generations(setting, finished, finished.job(variant, seed)) for seed in finished.seeds]
-        for name, variant in zip(names, trained, strict=True)
+        name: [
+            label_qualities(trained.job(variant, seed).run, trained.store, trained.truth, setting.protocols[0])
+            for seed in trained.seeds
+        ]
+        for name, variant in zip(names, others, strict=True)
     }
-    lines = [
-        over_seeds(name, number, [g.epoch for g in runs[0]], [[g.targets for g in run] for run in runs])
-        for number, (name, runs) in enumerate(generations.items())
-    ]
-    figure = line_plot(lines, x="epoch at which the labels were made", y="snippet AP of G, %", ticks=lines[0].x)
+    figure = quality_over_epochs((name, number, runs) for number, (name, runs) in enumerate(generations.items()))
     said = "How well labels rank snippets inside an action above those outside, on training videos."
     return Section(
         "labels",
         "Pseudo labels",
         (
-            _one_model(setting, finished, base),
-            _in_training(setting, finished, generations),
-            Picture("label-quality", figure, said),
+            _one_model(setting, trained, base),
+            _in_training(setting, trained, generations),
+            Plot("label-quality", figure, said),
         ),
     )
 
 
-def _one_model(setting: Setting, finished: Finished, base: str) -> Table:
-    ours: Combine = setting.recipe.targets.proposer.combine
-    ways: list[tuple[str, Combine, Rows]] = [
-        (f"{'NMS' if combine == 'nms' else combine}, rows {rows}", combine, rows)
-        for combine in ("nms", ours)
+def _one_model(setting: Setting, trained: TrainedRuns, base: str) -> Table:
+    labels = setting.recipe.targets
+    ways: list[tuple[str, Proposer, Rows]] = [
+        (f"{name}, rows {rows}", made_by, rows)
+        for name, made_by in (("NMS", labels.proposer.by(Nms)), (variants.way_of(labels.proposer), labels.proposer))
         for rows in ("sum", "mean")
     ]
-    jobs = [finished.job(base, seed) for seed in finished.seeds]
-    rows = [_row("the activation map itself", [_map_quality(finished, job) for job in jobs])]
-    for name, combine, kind in ways:
-        settings = replace(
-            setting.recipe.targets,
-            proposer=replace(setting.recipe.targets.proposer, combine=combine),
-            rows=kind,
-            background=False,  # a class of its own, which changes no other's labels
-        )
-        rows.append(_row(name, [_made_quality(setting, finished, job, settings) for job in jobs]))
-    epoch = jobs[0].recipe.epochs
+    jobs = [trained.job(base, seed) for seed in trained.seeds]
+    rows = [("the activation map itself", *_measures([_quality(trained, job) for job in jobs]))]
+    for name, proposer, kind in ways:
+        # background is a class of its own, which changes no other's labels
+        settings = replace(labels, proposer=proposer, rows=kind, background=False)
+        rows.append((name, *_measures([_quality(trained, job, settings) for job in jobs])))
     said = (
-        f"Recipe {setting.stem}, the model at epoch {epoch}, dropout off, seeds {', '.join(map(str, finished.seeds))}. "
+        f"Recipe {setting.stem}, the model at epoch {jobs[0].recipe.epochs}, dropout off, {trained.said_seeds}. "
         "Calibration error: how far labels are from the share of snippets that are in an action."
     )
     heads = (Column("labels"), Column("snippet AP"), Column("calibration error"), Column("mAP of instances"))
@@ -102,78 +79,40 @@ def _one_model(setting: Setting, finished: Finished, base: str) -> Table:
     return Table("labels-one-model", title, heads, tuple(rows), said, sections={1: ""})
 
 
-def _row(name: str, qualities: list[Quality]) -> tuple[Cell, ...]:
-    return (
-        name,
-        measured(one.precision for one in qualities),
-        measured(one.calibration for one in qualities),
-        measured(one.instances for one in qualities),
-    )
+def _measures(same: Sequence[GenerationQuality], *, with_delta: bool = False) -> list[Cell]:
+    """Over seeds: how well labels (and their change) rank snippets, calibration, and the instances behind them."""
+    return [
+        measured(one.targets for one in same),
+        *([measured(one.delta for one in same)] if with_delta else []),
+        measured(one.calibration_error for one in same),
+        measured(one.instances for one in same),
+    ]
 
 
-def _map_quality(finished: Finished, job: Job) -> Quality:
-    maps = finished.maps(job, job.recipe.train_split, for_targets=True)
-    return _quality(finished, job, {name: mean_map(streams) for name, streams in maps.items()}, None)
-
-
-def _made_quality(setting: Setting, finished: Finished, job: Job, settings: TargetSettings) -> Quality:
+def _quality(trained: TrainedRuns, job: PlannedRun, settings: TargetSettings | None = None) -> GenerationQuality:
+    """Of the labels that these settings make of the run's activation maps, or of the maps themselves."""
     from wtal.training.relabel import targets_from
 
     split = job.recipe.train_split
-    maps = finished.maps(job, split, for_targets=True)
-    made = targets_from(
-        maps.values(),
-        finished.store.tags(split),
-        settings,
-        temperature=setting.recipe.targets.stages[0].temperature,
-    )
-    names = list(maps)
-    labels = VideoTargets.split(names, [len(streams[0].tcam) for streams in maps.values()], made.targets)
-    return _quality(finished, job, labels, dict(zip(names, made.instances, strict=True)))
-
-
-def _quality(
-    finished: Finished,
-    job: Job,
-    labels: Mapping[str, Float[np.ndarray, "_ _"]],
-    instances: Mapping[str, Instances] | None,
-) -> Quality:
-    store, truth = finished.store, finished.truth
-    clock = clocks(store, job.recipe.test.offset_snippets)
-    known = {name: values for name, values in labels.items() if name in truth.videos}
-    found = None
-    if instances is not None:
-        seconds = in_seconds(instances, store, clock, n_classes=len(store.classes))
-        there = {name: one for name, one in seconds.items() if name in truth.videos}
-        protocol = job.recipe.test.protocols[0]
-        found = average(score(there, truth, protocol=protocol, subset=job.recipe.train_split))
-    return Quality(
-        target_quality(known, truth, clock).mean, calibration_error(*target_calibration(known, truth, clock)), found
-    )
-
-
-def _generations(setting: Setting, finished: Finished, job: Job) -> list[GenerationQuality]:
-    run = load_run(job.path, job.path.name)
-    return label_qualities(run, finished.store, finished.truth, setting.protocols[0])
+    judge = TargetJudge(job.recipe, trained.store, trained.truth, job.recipe.test.protocols[0])
+    maps = trained.maps(job, split, for_targets=True)
+    if settings is None:
+        return judge.judge({name: mean_map(streams).tcam for name, streams in maps.items()})
+    tags = trained.store.tags(split)
+    made = targets_from(maps.values(), tags, settings, temperature=settings.stages[0].temperature)
+    labels = VideoTargets.split(list(maps), [len(streams[0].tcam) for streams in maps.values()], made.targets)
+    return judge.judge(labels, dict(zip(maps, made.instances, strict=True)))
 
 
 def _in_training(
-    setting: Setting, finished: Finished, generations: Mapping[str, list[list[GenerationQuality]]]
+    setting: Setting, trained: TrainedRuns, generations: Mapping[str, list[list[GenerationQuality]]]
 ) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    starts = set()
+    sections = {}
     for name, runs in generations.items():
-        starts.add(len(rows))
+        sections[len(rows)] = ""
         for same in zip(*runs, strict=True):
-            rows.append(
-                (
-                    f"{name}, epoch {same[0].epoch}",
-                    measured(g.targets for g in same),
-                    measured(g.delta for g in same),
-                    measured(calibration_error(*g.calibration) for g in same),
-                    measured(g.instances for g in same),
-                )
-            )
+            rows.append((f"{name}, epoch {same[0].epoch}", *_measures(same, with_delta=True)))
     heads = (
         Column("labels of"),
         Column("G", "snippet AP"),
@@ -181,9 +120,8 @@ def _in_training(
         Column("calibration error"),
         Column("mAP of instances"),
     )
-    said = f"Recipe {setting.stem}, seeds {', '.join(map(str, finished.seeds))}, mAP by {setting.protocols[0]}."
-    title = "Labels in training, %"
-    return Table("labels-in-training", title, heads, tuple(rows), said, sections=dict.fromkeys(starts, ""))
+    said = f"Recipe {setting.stem}, {trained.said_seeds}, mAP by {setting.protocols[0]}."
+    return Table("labels-in-training", "Labels in training, %", heads, tuple(rows), said, sections=sections)
 
 
 EXPERIMENT = Experiment("labels", "Quality of the pseudo labels", wanted, section)

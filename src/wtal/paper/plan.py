@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 from wtal.data.store import Store
 from wtal.errors import InputError
-from wtal.training.config import Recipe, read_recipe
+from wtal.training.config import Recipe
 from wtal.training.fork import beginning, training_of
 from wtal.training.run import Run
 
-State = Literal["finished", "begun", "new"]
+RunState = Literal["finished", "begun", "new"]
 
 
 @dataclass(frozen=True)
@@ -29,15 +30,20 @@ class Variant:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class PlannedRun:
     """One run: where it lies, how far it is, and the run that it goes on from."""
 
     name: str
     recipe: Recipe
     path: Path
-    state: State
+    state: RunState
     epochs_done: int
-    base: "Job | None" = None
+    base: "PlannedRun | None" = None
+
+    @cached_property
+    def run(self) -> Run:
+        """Its folder, whether there is anything in it or not."""
+        return Run(self.path)
 
     @property
     def epochs_to_train(self) -> int:
@@ -52,8 +58,8 @@ class Job:
 class Plan:
     """The jobs in the order in which they are done, and where to find each wanted variant and seed."""
 
-    jobs: tuple[Job, ...]
-    found: dict[tuple[str, int], Job]
+    jobs: tuple[PlannedRun, ...]
+    found: dict[tuple[str, int], PlannedRun]
     seconds_per_epoch: Mapping[str, float]
     """Of each base model that has logged epochs, the median."""
 
@@ -63,7 +69,7 @@ class Plan:
         models = dict.fromkeys(job.recipe.model for job in self.jobs if job.epochs_to_train)
         return tuple(model for model in models if model not in self.seconds_per_epoch)
 
-    def seconds(self, *jobs: Job) -> float | None:
+    def seconds(self, *jobs: PlannedRun) -> float | None:
         """How long what these jobs lack will take at the pace logged so far; None if that is known of none of them."""
         known = [job for job in jobs if job.epochs_to_train and job.recipe.model in self.seconds_per_epoch]
         return sum(job.epochs_to_train * self.seconds_per_epoch[job.recipe.model] for job in known) if known else None
@@ -98,21 +104,21 @@ def make_plan(
     if unusable:
         raise InputError(f"--reuse {unusable[0]}: not a run over {store.path}")
     there = [*given, *_runs_there(sorted(folder.glob("*/")), store)]
-    jobs: list[Job] = []
-    found: dict[tuple[str, int], Job] = {}
+    jobs: list[PlannedRun] = []
+    found: dict[tuple[str, int], PlannedRun] = {}
 
-    def job_of(name: str, recipe: Recipe, shared: Variant | None = None) -> Job:
+    def job_of(name: str, recipe: Recipe, shared: Variant | None = None) -> PlannedRun:
         wanted = training_of(recipe)
         same = next((job for job in jobs if training_of(job.recipe) == wanted), None)
         if same is not None:
             return same
         run = next((run for run, training in there if training == wanted), None)
-        state, done = _progress_of(run)
+        state, done = _progress(run)
         base = None
         if shared is not None and shared.shared and state == "new":
             base = job_of(shared.base, beginning(recipe, shared.shared))
         path = run.path if run is not None else _free(folder / f"{name}-seed{recipe.seed}", recipe)
-        job = Job(name, recipe, path, state, done, base)
+        job = PlannedRun(name, recipe, path, state, done, base)
         jobs.append(job)
         return job
 
@@ -125,28 +131,21 @@ def make_plan(
 def _runs_there(folders: Iterable[Path], store: Store) -> list[tuple[Run, dict[str, Any]]]:
     """The runs over this data set in these folders, and what each learns from."""
     runs = []
-    for folder in folders:
-        run = Run(folder)
-        if not (folder / "config.yaml").exists():
-            continue
-        environment = run.environment() or {}
-        if environment.get("data", {}).get("fingerprint") == store.fingerprint:
-            runs.append((run, training_of(read_recipe(folder / "config.yaml"))))
+    for run in map(Run, folders):
+        about = run.environment() or {}
+        if about.get("data", {}).get("fingerprint") == store.fingerprint:
+            runs.append((run, training_of(run.recipe)))
     return runs
 
 
-def _progress_of(run: Run | None) -> tuple[State, int]:
+def _progress(run: Run | None) -> tuple[RunState, int]:
     if run is None:
         return "new", 0
-    if all((run.path / name).exists() for name in ("model/model.json", "predictions.json")):
-        return "finished", read_recipe(run.path / "config.yaml").epochs
-    entries, _ = run.metrics()
-    done = max((line["epoch"] + 1 for line in entries if "event" not in line), default=0)
-    return "begun", done
+    return ("finished", run.recipe.epochs) if run.ended else ("begun", run.metrics().epochs_done)
 
 
 def _free(path: Path, recipe: Recipe) -> Path:
-    if (path / "config.yaml").exists():
+    if Run(path).begun:
         raise InputError(
             f"{path} holds a run of another recipe or data set than the {recipe.model} run that belongs there; choose "
             "another --out folder, or remove that one"
@@ -158,6 +157,6 @@ def _seconds_per_epoch(runs: Iterable[tuple[Run, dict[str, Any]]]) -> dict[str, 
     """For each base model the median over all epochs that its runs have logged."""
     seconds: dict[str, list[float]] = {}
     for run, training in runs:
-        logged = [line["seconds"] for line in run.metrics()[0] if "seconds" in line]
+        logged = [line["seconds"] for line in run.metrics().epochs if "seconds" in line]
         seconds.setdefault(training["model"], []).extend(logged)
     return {model: median(logged) for model, logged in seconds.items() if logged}

@@ -1,37 +1,34 @@
 """The plug-in table: other base models, alone and with the method."""
 
-from pathlib import Path
+from dataclasses import replace
 
 from wtal.errors import InputError
 from wtal.figures.page import Section, Text
-from wtal.figures.table import Cell, Table
 from wtal.models import MODELS
-from wtal.paper.finished import Finished
+from wtal.paper.experiment import Entry, Experiment, Setting, beside_paper
 from wtal.paper.plan import Variant
-from wtal.paper.published import cells, published
-from wtal.paper.setting import Experiment, Setting, columns
+from wtal.paper.published import published
+from wtal.paper.trained import TrainedRuns
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.fork import beginning, first_labels, training_of
 
 
-def recipes_of(setting: Setting, model: str) -> tuple[Path, Path]:
-    """The recipes of a model alone and with the method, by their names; of two, the short one."""
+def recipes_of(setting: Setting, model: str) -> tuple[str, str]:
+    """The names of a model's recipes alone and with the method; of two pairs, the short one."""
     stem = f"{setting.stem.partition('-')[0]}-{model}"
-    published, short = (
-        (setting.recipes / f"{stem}{end}.yaml", setting.recipes / f"{stem}-gaufuse{end}.yaml") for end in ("", "-short")
-    )
-    return short if all(path.exists() for path in short) else published
+    published, short = ((f"{stem}{end}", f"{stem}-gaufuse{end}") for end in ("", "-short"))
+    return short if all(name in setting.recipes for name in short) else published
 
 
 def missing(setting: Setting) -> dict[str, str]:
     """The models that cannot be run here, each with what it lacks."""
     lacks = {}
     for model in published("plugin")["names"]:
-        gone = [path for path in recipes_of(setting, model) if not path.exists()]
+        gone = [name for name in recipes_of(setting, model) if name not in setting.recipes]
         if model not in MODELS:
             lacks[model] = "wtal.models has no such model yet"
         elif gone:
-            lacks[model] = f"no recipe {' and '.join(map(str, gone))}"
+            lacks[model] = f"no recipe {' and '.join(gone)}"
     return lacks
 
 
@@ -41,10 +38,10 @@ def wanted(setting: Setting) -> list[Variant]:
     for model in published("plugin")["names"]:
         if model not in missing(setting):
             alone, plugged = recipes_of(setting, model)
-            base, recipe = read_recipe(alone), read_recipe(plugged)
-            name, first = f"{alone.stem}-beginning", first_labels(recipe)
-            variants.append(Variant(alone.stem, base, name, first if _agree(base, recipe, first) else None))
-            variants.append(Variant(plugged.stem, recipe, name, first))
+            base, recipe = read_recipe(setting.recipes[alone]), read_recipe(setting.recipes[plugged])
+            name, first = f"{alone}-beginning", first_labels(recipe)
+            variants.append(Variant(alone, base, name, first if _agree(base, recipe, first) else None))
+            variants.append(Variant(plugged, recipe, name, first))
     if not variants:
         lacking = "; ".join(f"{model}: {why}" for model, why in missing(setting).items())
         raise InputError(f"there is nothing to plug into yet: {lacking}")
@@ -58,35 +55,26 @@ def _agree(base: Recipe, recipe: Recipe, epochs: int | None) -> bool:
     return training_of(beginning(base, epochs)) == training_of(beginning(recipe, epochs))
 
 
-def section(setting: Setting, finished: Finished) -> Section:
+def section(setting: Setting, trained: TrainedRuns) -> Section:
     """The table, with a row for each model, whether it can be run or not."""
-    paper = published("plugin")
-    tiou = paper["tiou"]
-    rows: list[tuple[Cell, ...]] = []
+    paper, entries = published("plugin"), []
     for model, name in paper["names"].items():
-        alone, plugged = (path.stem for path in recipes_of(setting, model))
-        lines = [
-            (name, "base", alone, alone),
-            (f"{name} + fusion at test", None, alone, plugged),
-            (f"{name} + the method", "gaufuse", plugged, plugged),
+        alone, plugged = recipes_of(setting, model)
+        tests = [
+            (trained.recipe(recipe) if trained.has(recipe) else setting.recipe).test.proposer
+            for recipe in (alone, plugged)
         ]
-        for title, key, trained, tested in lines:
-            row: list[Cell] = [title, *cells(paper[key].get(model) if key else None, len(tiou) + 1)]
-            for protocol in setting.protocols:
-                if finished.has(trained):
-                    row += finished.cells(trained, finished.recipe(tested).test.proposer, protocol, tiou)
-                else:
-                    row += [None] * (len(tiou) + 1)
-            rows.append(tuple(row))
-    table = Table(
-        "plugin",
-        "Plugged into other models, mAP in %",
-        columns("model", tiou, setting.protocols),
-        tuple(rows),
-        f"Recipes {', '.join(recipes_of(setting, model)[0].stem for model in paper['names'])}, each with and without "
-        f"-gaufuse, trained alike long; {finished.conditions}. Paper: {paper['source']}.",
-        sections=dict.fromkeys(range(3, len(rows), 3), ""),
+        entries += [
+            Entry(name, paper["base"].get(model), alone, tests[0]),
+            Entry(f"{name} + fusion at test", None, alone, tests[1]),
+            Entry(f"{name} + the method", paper["gaufuse"].get(model), plugged, tests[1]),
+        ]
+    named = ", ".join(recipes_of(setting, model)[0] for model in paper["names"])
+    note = f"Recipes {named}, each with and without -gaufuse, trained alike long"
+    table = beside_paper(
+        "plugin", entries, setting, trained, title="Plugged into other models", first="model", note=note
     )
+    table = replace(table, sections=dict.fromkeys(range(3, len(entries), 3), ""))
     lacking = [Text(f"{model}: not run, {why}.", "warning") for model, why in missing(setting).items()]
     return Section("plugin", "Plug-in", (*lacking, table))
 

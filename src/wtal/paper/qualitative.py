@@ -4,19 +4,20 @@ import numpy as np
 
 from wtal.errors import InputError
 from wtal.evaluate.target_quality import average_precision, inside
-from wtal.figures.page import Picture, Section
+from wtal.figures.page import Plot, Section
 from wtal.figures.style import GREEN, ORANGE, PURPLE
+from wtal.figures.table import plain_name
 from wtal.figures.timeline import Row, timeline
 from wtal.formats.targets import TargetFile, read_targets
 from wtal.localize import Localizer, localize_map
+from wtal.maps import mean_map
 from wtal.paper import variants
-from wtal.paper.finished import Finished
-from wtal.paper.maps import mean_map
-from wtal.paper.plan import Job, Variant
-from wtal.paper.setting import Experiment, Setting
+from wtal.paper.experiment import Experiment, Setting, as_it_is
+from wtal.paper.plan import PlannedRun, Variant
+from wtal.paper.trained import TrainedRuns
+from wtal.propose import Nms
 from wtal.pseudo.delta import delta_targets
 from wtal.report.measures import clocks
-from wtal.training.run import Run
 
 #: the classes that the paper shows
 CLASSES = ("GolfSwing", "JavelinThrow")
@@ -29,48 +30,48 @@ def wanted(setting: Setting) -> list[Variant]:
             raise InputError(
                 f"--videos {name}: not a training video of {setting.store.path}; pseudo labels are made for those only"
             )
-    return [variants.full(setting.stem, setting.recipe)]
+    return as_it_is(setting)
 
 
-def section(setting: Setting, finished: Finished) -> Section:
+def section(setting: Setting, trained: TrainedRuns) -> Section:
     """A timeline for each video, from the first seed's run."""
-    job = finished.job(wanted(setting)[0].name, finished.seeds[0])
+    job = trained.job(wanted(setting)[0].name, trained.seeds[0])
     generations = _generations(job)
     if not generations:
         raise InputError(f"{job.path} holds no pseudo labels (targets/); they belong to the figure")
-    chosen = [(name, _main_class(finished, name)) for name in setting.videos] or _chosen(finished, job, generations)
+    chosen = [(name, _main_class(trained, name)) for name in setting.videos] or _chosen(trained, job, generations)
     localizer = Localizer.load(job.path)
     return Section(
         "qualitative",
         "Qualitative",
-        tuple(_picture(finished, job, localizer, generations, name, label) for name, label in chosen),
+        tuple(_plot(trained, job, localizer, generations, name, label) for name, label in chosen),
     )
 
 
-def _generations(job: Job) -> dict[int, TargetFile]:
-    made = (Run(job.path).targets(stage.from_epoch) for stage in job.recipe.targets.stages if stage.relabel)
+def _generations(job: PlannedRun) -> dict[int, TargetFile]:
+    made = (job.run.targets(stage.from_epoch) for stage in job.recipe.targets.stages if stage.relabel)
     return {int(path.stem.partition("-")[2]): read_targets(path) for path in made if path.exists()}
 
 
-def _main_class(finished: Finished, name: str) -> int:
+def _main_class(trained: TrainedRuns, name: str) -> int:
     """The class with the most true instances in a video, or its first tag where there is no truth."""
-    video = finished.truth.videos.get(name)
+    video = trained.truth.videos.get(name)
     if video is not None and len(video.instances):
         return int(np.bincount(video.instances.class_ids).argmax())
-    return finished.store.classes.index(finished.store.records[name].tags[0])
+    return trained.store.classes.index(trained.store.records[name].tags[0])
 
 
-def _chosen(finished: Finished, job: Job, generations: dict[int, TargetFile]) -> list[tuple[str, int]]:
+def _chosen(trained: TrainedRuns, job: PlannedRun, generations: dict[int, TargetFile]) -> list[tuple[str, int]]:
     """Of each of the paper's classes (or of the first two, in other data) the video with the most typical labels."""
-    classes = finished.store.classes
+    classes = trained.store.classes
     named = [classes.index(name) for name in CLASSES if name in classes] or list(range(min(2, len(classes))))
-    clock = clocks(finished.store, job.recipe.test.offset_snippets)
+    clock = clocks(trained.store, job.recipe.test.offset_snippets)
     last = list(generations.values())[-1]
     found = []
     for label in named:
         scores = {}
         for name, values in last.targets.items():
-            video = finished.truth.videos.get(name)
+            video = trained.truth.videos.get(name)
             if video is None or not len(video.instances.of_class(label)):
                 continue
             right = inside(video.instances.of_class(label), len(values), clock[name])
@@ -82,21 +83,26 @@ def _chosen(finished: Finished, job: Job, generations: dict[int, TargetFile]) ->
     return found
 
 
-def _picture(
-    finished: Finished, job: Job, localizer: Localizer, generations: dict[int, TargetFile], name: str, label: int
-) -> Picture:
-    store = finished.store
+def _plot(
+    trained: TrainedRuns,
+    job: PlannedRun,
+    localizer: Localizer,
+    generations: dict[int, TargetFile],
+    name: str,
+    label: int,
+) -> Plot:
+    store = trained.store
     clock = clocks(store, job.recipe.test.offset_snippets)[name]
     streams = localizer.maps(name, store.features(name))
-    curve = mean_map(streams)[:, label]
+    curve = mean_map(streams).tcam[:, label]
     test = job.recipe.test.proposer
-    video = finished.truth.videos.get(name)
+    video = trained.truth.videos.get(name)
     truth = None if video is None else video.instances.of_class(label)
     rows: dict[str, Row] = {"TCAM": curve}
     colours = {"truth": GREEN}
     if truth is not None:
         rows["truth"] = truth
-    for title, proposer in (("NMS", variants.with_nms(test)), (test.combine, test)):
+    for title, proposer in (("NMS", test.by(Nms)), (variants.way_of(test), test)):
         seconds = localize_map(streams, proposer, clock, store.duration_s(name))
         rows[title] = seconds.of_class(label)
     before = None
@@ -114,7 +120,7 @@ def _picture(
         f"{store.classes[label]} in {name}, a training video: the final model's map, instances by NMS and by fusion, "
         f"labels G of each generation and their change ΔG. Run {job.path.name}."
     )
-    return Picture(f"qualitative-{store.classes[label]}-{name}", figure, said)
+    return Plot(plain_name("qualitative", store.classes[label], name), figure, said)
 
 
 EXPERIMENT = Experiment("qualitative", "The qualitative figure", wanted, section)

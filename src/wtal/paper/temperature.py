@@ -1,24 +1,22 @@
 """The temperature figure: how sharp the fusion's weights are, in training and at test."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from wtal.figures.page import Picture, Section, Side
+from wtal.figures.page import Plot, Section, Side
 from wtal.figures.plots import Line, line_plot
-from wtal.figures.table import Cell, Column, Measure, Table, measured
+from wtal.figures.table import Cell, Column, Measure, Table
 from wtal.paper import variants
-from wtal.paper.finished import Finished
+from wtal.paper.experiment import Experiment, Setting
 from wtal.paper.plan import Variant
-from wtal.paper.published import published
-from wtal.paper.setting import Experiment, Setting
-from wtal.propose import Proposer
-from wtal.report.measures import average
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from wtal.paper.published import cells, published
+from wtal.paper.trained import TrainedRuns
+from wtal.propose import Fusion, Nms
 
 TRAINING = (0.02, 0.05, 0.1, 0.2, 0.5)
 TEST = (0.003, 0.01, 0.03, 0.1, 0.3)
+
+Averages = dict[float, list[Measure | None]]
+"""Average mAP by each protocol, by temperature."""
 
 
 def wanted(setting: Setting) -> list[Variant]:
@@ -27,74 +25,58 @@ def wanted(setting: Setting) -> list[Variant]:
     return [variants.full(stem, recipe), *(variants.label_temperature(stem, recipe, t) for t in TRAINING)]
 
 
-def section(setting: Setting, finished: Finished) -> Section:
+def section(setting: Setting, trained: TrainedRuns) -> Section:
     """Two figures and their table: training with NMS at test, and test with the recipe's own training."""
-    full, *trained = (variant.name for variant in wanted(setting))
-    test = setting.recipe.test.proposer
-    training = dict(zip(TRAINING, ((name, variants.with_nms(test)) for name in trained), strict=True))
-    testing = {t: (full, replace(test, temperature=t)) for t in TEST}
+    full, *others = (variant.name for variant in wanted(setting))
+    test, protocols = setting.recipe.test.proposer, setting.protocols
+    training: Averages = {
+        t: [trained.average(name, test.by(Nms), protocol) for protocol in protocols]
+        for t, name in zip(TRAINING, others, strict=True)
+    }
+    testing: Averages = {
+        t: [trained.average(full, test.by(Fusion, temperature=t), protocol) for protocol in protocols] for t in TEST
+    }
     paper = published("temperature")
     own = sorted({stage.temperature for stage in setting.recipe.targets.stages if stage.relabel})
-    said = finished.conditions
-    pictures = (
-        Picture(
-            "temperature-training",
-            _figure(_lines(setting, finished, training), {}),
+    own_at_test = f"{test.combine.temperature:g}" if isinstance(test.combine, Fusion) else "none, by suppression"
+    said = trained.conditions
+    plots = (
+        _plot(
+            "training", training, {}, protocols,
             f"Temperature of the labels' fusion, NMS at test; {said}. The recipe's own: "
             f"{', '.join(f'{t:g}' for t in own)}.",
         ),
-        Picture(
-            "temperature-test",
-            _figure(_lines(setting, finished, testing), paper["testing"]),
-            f"Temperature of the fusion at test; {said}. The recipe's own: {test.temperature:g}.",
+        _plot(
+            "test", testing, paper["testing"], protocols,
+            f"Temperature of the fusion at test; {said}. The recipe's own: {own_at_test}.",
         ),
-    )
-    rows = [_row(setting, finished, "training", t, *training[t], None) for t in TRAINING]
-    rows += [_row(setting, finished, "test", t, *testing[t], paper["testing"].get(t)) for t in TEST]
+    )  # fmt: skip
+    rows: list[tuple[Cell, ...]] = [(f"{t:g}", "training", None, *ours) for t, ours in training.items()]
+    rows += [(f"{t:g}", "test", *cells([paper["testing"].get(t)], 1), *ours) for t, ours in testing.items()]
     table = Table(
         "temperature",
         "Temperature, average mAP in %",
-        (Column("T"), Column("used in"), Column("paper"), *(Column(p, "ours") for p in setting.protocols)),
+        (Column("T"), Column("used in"), Column("paper"), *(Column(p, "ours") for p in protocols)),
         tuple(rows),
         f"Recipe {setting.stem}, {said}. Paper: {paper['source']}.",
         sections={len(TRAINING): ""},
     )
-    return Section("temperature", "Temperature", (Side(pictures), table))
+    return Section("temperature", "Temperature", (Side(plots), table))
 
 
-def _averages(finished: Finished, variant: str, proposer: Proposer, protocol: str) -> Measure | None:
-    return measured(map(average, finished.scores(variant, proposer, protocol)))
-
-
-def _row(
-    setting: Setting,
-    finished: Finished,
-    used: str,
-    temperature: float,
-    variant: str,
-    proposer: Proposer,
-    paper: float | None,
-) -> tuple[Cell, ...]:
-    ours = [_averages(finished, variant, proposer, protocol) for protocol in setting.protocols]
-    return (f"{temperature:g}", used, None if paper is None else Measure((paper,)), *ours)
-
-
-def _lines(setting: Setting, finished: Finished, points: dict[float, tuple[str, Proposer]]) -> list[Line]:
+def _plot(used: str, ours: Averages, paper: Mapping[float, float], protocols: tuple[str, ...], said: str) -> Plot:
     lines = []
-    for number, protocol in enumerate(setting.protocols):
-        values = [_averages(finished, *point, protocol) for point in points.values()]
-        known = [(t, value) for t, value in zip(points, values, strict=True) if value is not None]
-        spread = [value.spread or 0.0 for _, value in known] if len(finished.seeds) > 1 else None
-        x, y = [t for t, _ in known], [value.mean for _, value in known]
-        lines.append(Line(protocol, x, y, number, spread, marker="o"))
-    return lines
-
-
-def _figure(lines: list[Line], paper: dict[float, float]) -> "Figure":
-    if paper:
-        lines = [*lines, Line("paper", list(paper), list(paper.values()), len(lines), marker="D")]
+    for number, protocol in enumerate(protocols):
+        known = {t: value for t, averages in ours.items() if (value := averages[number]) is not None}
+        several = any(len(value.values) > 1 for value in known.values())
+        spread = [value.spread or 0.0 for value in known.values()] if several else None
+        y = [value.mean for value in known.values()]
+        lines.append(Line(protocol, list(known), y, number, spread, marker="o"))
     ticks = lines[0].x
-    return line_plot(lines, x="temperature T", y="average mAP, %", ticks=ticks, logarithmic=True)
+    if paper:
+        lines.append(Line("paper", list(paper), list(paper.values()), len(lines), marker="D"))
+    figure = line_plot(lines, x="temperature T", y="average mAP, %", ticks=ticks, logarithmic=True)
+    return Plot(f"temperature-{used}", figure, said)
 
 
 EXPERIMENT = Experiment("temperature", "The temperature figure", wanted, section)

@@ -3,43 +3,44 @@
 from dataclasses import replace
 
 from wtal.figures.page import Section
-from wtal.figures.table import Cell, Table
 from wtal.paper import variants
-from wtal.paper.finished import Finished
+from wtal.paper.experiment import Entry, Experiment, Setting, beside_paper
 from wtal.paper.plan import Variant
-from wtal.paper.published import cells, published
-from wtal.paper.setting import Experiment, Setting, columns
+from wtal.paper.published import published
+from wtal.paper.trained import TrainedRuns
+from wtal.propose import Nms
 
 NAMES = {"nms": "NMS", "student_t": "Student-t"}
 
 
 def wanted(setting: Setting) -> list[Variant]:
     """The base model for the test, and labels of each template for training; Δ is off, as in the paper."""
-    labelled = [variants.raw_labels(setting.stem, setting.recipe, each) for each in variants.TEMPLATES]
+    labelled = [variants.raw_labels(setting.stem, setting.recipe, each) for each in variants.WAYS]
     return [variants.base(setting.stem, setting.recipe), *labelled]
 
 
-def section(setting: Setting, finished: Finished) -> Section:
+def section(setting: Setting, trained: TrainedRuns) -> Section:
     """Two tables: what labels of each template teach (NMS at test), and what each finds with the base model."""
-    paper = published("templates")
-    tiou = paper["tiou"]
     test = setting.recipe.test.proposer
     base, *labelled = (variant.name for variant in wanted(setting))
+    ways = {
+        "training": ("Templates in training", "Raw labels, NMS at test."),
+        "testing": ("Templates at test", "The base model, without any labels."),
+    }
     tables = []
-    for when, title in (("training", "Templates in training"), ("testing", "Templates at test")):
-        rows: list[tuple[Cell, ...]] = []
-        for template, labels in zip(variants.TEMPLATES, labelled, strict=True):
-            row: list[Cell] = [NAMES.get(template, template), *cells(paper[when].get(template), len(tiou) + 1)]
-            for protocol in setting.protocols:
-                if when == "training":
-                    row += finished.cells(labels, variants.with_nms(test), protocol, tiou)
-                else:
-                    row += finished.cells(base, replace(test, combine=template), protocol, tiou)
-            rows.append(tuple(row))
-        how = "Raw labels, NMS at test." if when == "training" else "The base model, without any labels."
-        said = f"{how} Recipe {setting.stem}, {finished.conditions}. Paper: {paper['source']}."
-        heads = columns("template", tiou, setting.protocols)
-        tables.append(Table(f"templates-{when}", f"{title}, mAP in %", heads, tuple(rows), said, sections={1: ""}))
+    for when, (title, how) in ways.items():
+        entries = [
+            Entry(
+                NAMES.get(template, template),
+                published("templates")[when].get(template),
+                labels if when == "training" else base,
+                test.by(Nms) if when == "training" else variants.with_way(test, template),
+            )
+            for template, labels in zip(variants.WAYS, labelled, strict=True)
+        ]
+        note = f"{how} Recipe {setting.stem}"
+        table = beside_paper("templates", entries, setting, trained, title=title, first="template", note=note)
+        tables.append(replace(table, name=f"templates-{when}", sections={1: ""}))
     return Section("templates", "Templates", tuple(tables))
 
 

@@ -3,17 +3,8 @@
 from dataclasses import replace
 
 from wtal.figures.page import Section
-from wtal.figures.table import Cell, Column, Table, measured
-from wtal.paper import variants
-from wtal.paper.finished import Finished
-from wtal.paper.plan import Variant
-from wtal.paper.setting import Experiment, Setting
-from wtal.report.measures import average
-
-
-def wanted(setting: Setting) -> list[Variant]:
-    """The recipe as it is."""
-    return [variants.full(setting.stem, setting.recipe)]
+from wtal.paper.experiment import Experiment, Setting, as_it_is, nms_and_own
+from wtal.paper.trained import TrainedRuns
 
 
 def chosen_levels(levels: tuple[float, ...], n: int) -> tuple[float, ...]:
@@ -27,28 +18,19 @@ def chosen_levels(levels: tuple[float, ...], n: int) -> tuple[float, ...]:
     return tuple(levels[round(k * (len(levels) - 1) / (n - 1))] for k in range(n))
 
 
-def section(setting: Setting, finished: Finished) -> Section:
+def section(setting: Setting, trained: TrainedRuns) -> Section:
     """NMS and fusion with fewer and fewer levels: what fusion gains, it gains from many candidates."""
     test = setting.recipe.test.proposer
-    name = wanted(setting)[0].name
-    counts = [n for n in (1, 2, 5, 10) if n < len(test.thresholds)] + [len(test.thresholds)]
-    rows: list[tuple[Cell, ...]] = []
-    for n in counts:
-        fewer = replace(test, thresholds=chosen_levels(test.thresholds, n))
-        row: list[Cell] = [str(n)]
-        for protocol in setting.protocols:
-            for proposer in (variants.with_nms(fewer), fewer):
-                row.append(measured(map(average, finished.scores(name, proposer, protocol))))
-        rows.append(tuple(row))
-    heads = [Column(how, protocol) for protocol in setting.protocols for how in ("NMS", test.combine)]
-    said = (
-        f"Recipe {setting.stem}, {finished.conditions}. Levels from "
-        f"{min(test.thresholds):g} to {max(test.thresholds):g}."
-    )
-    table = Table(
-        "thresholds", "Activation levels at test, average mAP in %", (Column("levels"), *heads), tuple(rows), said
-    )
+    (variant,) = as_it_is(setting)
+    levels = test.cut.thresholds
+    counts = [*(n for n in (1, 2, 5, 10) if n < len(levels)), len(levels)]
+    rows = [
+        (str(n), variant.name, replace(test, cut=replace(test.cut, thresholds=chosen_levels(levels, n))))
+        for n in counts
+    ]
+    table = nms_and_own("thresholds", "levels", rows, setting, trained, "Activation levels at test")
+    table = replace(table, caption=f"{table.caption} Levels from {min(levels):g} to {max(levels):g}.")
     return Section("thresholds", "Thresholds", (table,))
 
 
-EXPERIMENT = Experiment("thresholds", "Fewer activation levels", wanted, section)
+EXPERIMENT = Experiment("thresholds", "Fewer activation levels", as_it_is, section)

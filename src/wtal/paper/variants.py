@@ -4,12 +4,14 @@ from dataclasses import replace
 
 from wtal.errors import InputError
 from wtal.paper.plan import Variant
-from wtal.propose import Combine, Proposer
+from wtal.propose import Fusion, Nms, Proposer
+from wtal.pseudo.templates import TEMPLATES
 from wtal.training.config import Recipe, TargetSettings
 from wtal.training.fork import beginning, first_labels
+from wtal.typed import key_of
 
-#: the paper's order: NMS is the baseline
-TEMPLATES: tuple[Combine, ...] = ("nms", "uniform", "exponential", "student_t", "gaussian")
+#: The ways of combining candidates that are compared, in the paper's order: NMS is the baseline.
+WAYS = ("nms", *TEMPLATES)
 
 
 def base(stem: str, recipe: Recipe) -> Variant:
@@ -27,11 +29,11 @@ def full(stem: str, recipe: Recipe) -> Variant:
     return of(stem, "full", recipe, recipe)
 
 
-def raw_labels(stem: str, recipe: Recipe, combine: Combine) -> Variant:
+def raw_labels(stem: str, recipe: Recipe, way: str) -> Variant:
     """Labels made with NMS or a template of fusion, and taught as they are: no change (Δ) anywhere."""
     stages = tuple(replace(stage, source="raw", scale=1.0) for stage in recipe.targets.stages)
-    labels = replace(recipe.targets, stages=stages, proposer=replace(recipe.targets.proposer, combine=combine))
-    return of(stem, f"labels-{combine}", recipe, replace(recipe, targets=labels))
+    labels = replace(recipe.targets, stages=stages, proposer=with_way(recipe.targets.proposer, way))
+    return of(stem, f"labels-{way}", recipe, replace(recipe, targets=labels))
 
 
 def uses_delta(recipe: Recipe) -> bool:
@@ -54,9 +56,17 @@ def label_temperature(stem: str, recipe: Recipe, temperature: float) -> Variant:
     return of(stem, f"temperature-{temperature:g}", recipe, changed)
 
 
-def with_nms(proposer: Proposer) -> Proposer:
-    """The same candidates in the same groups, of which the best stands alone instead of all being fused."""
-    return replace(proposer, combine="nms")
+def way_of(proposer: Proposer) -> str:
+    """The name of the way it combines candidates: the fusion's template, nms or soft_nms."""
+    way = proposer.combine
+    return way.template if isinstance(way, Fusion) else key_of(type(way))
+
+
+def with_way(proposer: Proposer, way: str) -> Proposer:
+    """The same candidates in the same groups, combined by NMS or by fusion with a template."""
+    if way == way_of(proposer):
+        return proposer
+    return proposer.by(Nms) if way == "nms" else proposer.by(Fusion, template=way)
 
 
 def of(stem: str, kind: str, recipe: Recipe, changed: Recipe) -> Variant:

@@ -19,7 +19,12 @@ FlankRounding = Literal["exact", "truncate"]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Runs on the snippet grid with their contrast as score, and the mean activation inside each."""
+    """Runs on the snippet grid.
+
+    Args:
+        instances: The runs in snippets; their scores are the contrast q.
+        inner: Mean activation inside each run.
+    """
 
     instances: Instances
     inner: Float[np.ndarray, " n"]
@@ -62,21 +67,34 @@ def find_candidates(
     video_scores: Curves | None = None,
     video_score_weight: float = 0.0,
 ) -> Candidates:
-    """Every run above every threshold, for the chosen classes (all by default), in snippets.
+    """Every run above every threshold, in snippets, with its Inner-Outer Contrast as score.
 
     A run `[s, e)` of at least `min_length` snippets grows by `dilation` snippets before and after and becomes
     a candidate with score `inner - outer_weight * outer + video_score_weight * video_scores[class]`: `inner`
     is the mean activation inside, `outer` the mean over the two flanks, whose width follows from the run's
     length. What lies outside the video does not count; empty flanks have mean 0.
 
-    - `cut`: the curve the thresholds apply to, where it is not the one that scores (WUM, ACM-Net): one for all
-      classes, or one per class.
-    - `relative`: thresholds are fractions of the cutting curve's range in this video.
-    - `zero_below`: in the contrast of a run, what its threshold cuts off counts as 0 (WUM): flanks
-      then tell of other runs only.
-    - `upsample`: cells per snippet, by linear interpolation between snippet centres.
-    - `flank_rounding`: `exact` takes fractions of snippets; `truncate` does as the released code, whose outer
-      ends are cut to whole snippets and never reach the last one.
+    Args:
+        tcam: Activations of one video, (snippets, classes).
+        thresholds: The levels at which curves are cut.
+        classes: Ids of the classes to look for; all by default.
+        cut: The curve that thresholds apply to, where another one scores (WUM, ACM-Net): (snippets,) for all classes,
+            or (snippets, classes).
+        relative: Whether thresholds are fractions of the cutting curve's range in this video.
+        min_length: Shortest run, in snippets.
+        dilation: Snippets added before and after each run, before it is scored.
+        flanks: How wide the flanks are for a run of a given length.
+        flank_rounding: `exact` takes fractions of snippets; `truncate` does as the released code, whose outer ends
+            are cut to whole snippets and never reach the last one.
+        outer_weight: Weight of the flanks' mean in the score.
+        zero_below: Whether activations that the threshold cuts off count as 0 in the contrast (WUM); flanks
+            then tell of other runs only.
+        upsample: Cells per snippet, by linear interpolation between snippet centres.
+        video_scores: Class scores of the whole video, (classes,); needed if they have a weight.
+        video_score_weight: Weight of the class's video score in the score.
+
+    Returns:
+        The candidates, class by class, level by level, in order of time.
 
     >>> curve = np.array([[0.0], [0.2], [0.9], [0.8], [0.1], [0.0]])
     >>> found = find_candidates(curve, [0.05, 0.5], flanks=Flanks(0.5))
@@ -98,7 +116,10 @@ def find_candidates(
     if video_score_weight and video_scores is None:
         raise InputError("video_score_weight is not 0, so video_scores are needed: one per class")
     if video_scores is not None and video_scores.shape != (c,):
-        raise InputError(f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}")
+        raise InputError(
+            f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}; "
+            "if its last column is background, give n_classes"
+        )
 
     parts = []
     for label in chosen:
@@ -123,6 +144,20 @@ def find_candidates(
         class_ids = np.full(len(found), label)
         parts.append(Candidates(Instances.unchecked(found[:, :2], found[:, 2], class_ids, "snippets"), found[:, 3]))
     return Candidates.concat(parts)
+
+
+def class_columns(values: Curves, n_classes: int, what: str) -> Curves:
+    """The columns of the classes (the last axis): all, or all but the last where there is one more, for background.
+
+    >>> class_columns(np.zeros((5, 21)), 20, "the TCAM").shape
+    (5, 20)
+    """
+    if not values.ndim or values.shape[-1] not in (n_classes, n_classes + 1):
+        raise InputError(
+            f"{what} must have {n_classes} columns, one per class, or {n_classes + 1} with background last; "
+            f"got shape {values.shape}. Leave out other columns, or name their classes too"
+        )
+    return values[..., :n_classes]
 
 
 def _upsampled(curve: Float[np.ndarray, " t"], factor: int) -> Float[np.ndarray, " cells"]:

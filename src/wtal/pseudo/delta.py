@@ -23,10 +23,16 @@ def delta_targets(
     scale: float = 1.0,
     first: First = "raw",
 ) -> Float[np.ndarray, "t c"]:
-    """`scale` times the change of the labels since the generation before (Eq. 8).
+    """The change of the targets since the generation before (Eq. 8): positive where the model's belief has grown.
 
-    The first generation has none before it: it stands for itself (`raw`, as if the labels before were all 0), or
-    supervises nothing.
+    Args:
+        labels: Targets G of this generation, (snippets, classes).
+        previous: Those of the generation before; None for the first generation.
+        scale: What the change is multiplied by.
+        first: What the first generation gives: itself (`raw`, as if the targets before were all 0), or `nothing`.
+
+    Returns:
+        `scale * (labels - previous)`.
 
     >>> delta_targets(np.array([[0.5]]), np.array([[0.2]]), scale=2.0).round(6).tolist()
     [[0.6]]

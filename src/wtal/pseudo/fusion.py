@@ -16,21 +16,25 @@ from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.overlap import Overlap, shared_and_whole
 from wtal.pseudo.candidates import Candidates
-from wtal.pseudo.templates import TEMPLATES, sums_by_group
+from wtal.pseudo.templates import TEMPLATES, Template, sums_by_group
 
-Template = Literal["gaussian", "exponential", "student_t", "uniform"]
 Logit = Literal["score", "inner"]
 
 
 @dataclass(frozen=True, eq=False)
 class Fused:
-    """The fused instances, best first, and which candidates made each."""
+    """The fused instances, and which candidates made each.
+
+    Args:
+        instances: The m fused instances, best first.
+        group: Index of the fused instance that each of the n candidates went into.
+        weights: Weight of each candidate there; the weights of one fused instance sum to 1.
+        converged: Whether the template's fit converged; only Student-t can fail to.
+    """
 
     instances: Instances
-    #: of each candidate, the fused instance it went into, and its weight there (weights of one instance sum to 1)
     group: Int[np.ndarray, " n"]
     weights: Float[np.ndarray, " n"]
-    #: whether the template's fit converged; only Student-t can fail to
     converged: Bool[np.ndarray, " m"]
 
     def __len__(self) -> int:
@@ -54,9 +58,20 @@ def fuse(
     """One instance for each group of overlapping candidates of a class.
 
     Groups form around the most confident candidate left, from all whose overlap with it exceeds `threshold`
-    (h_fuse of Eq. 1, whose value the paper does not give); ties in confidence go by start, then end. Weights are
-    the softmax of `logit / temperature` inside the group (Eq. 3): the paper's logit is the score, the released
-    code's the inner mean. The paper's temperature is 0.1 for pseudo labels and 0.03 at test.
+    (Eq. 1); ties in confidence go by start, then end. Weights are the softmax of `logit / temperature` inside
+    the group (Eq. 3).
+
+    Args:
+        candidates: What `find_candidates` found in one video.
+        temperature: The higher, the more equal the weights. The paper has 0.1 for pseudo labels and 0.03 at test.
+        threshold: h_fuse of Eq. 1, whose value the paper does not give.
+        overlap: `iou`, or `own_length`: the intersection over the length of the candidate that joins a group.
+        pad: Added to lengths and intersections; 1 where positions are inclusive integers (the released code).
+        logit: What the weights come from: the `score` (the paper) or the `inner` mean (the released code).
+        template: The distribution that is fitted to a group's starts, ends and scores.
+
+    Returns:
+        The fused instances with their members and weights.
 
     >>> found = Candidates(Instances([[2.0, 6.0], [3.0, 6.0], [20.0, 22.0]], [0.5, 0.5, 0.1]), np.ones(3))
     >>> fused = fuse(found)

@@ -45,8 +45,8 @@ class Labels:
     def values(self) -> Float[np.ndarray, "t c"]:
         """The labels of all classes."""
         values = np.zeros(self.shape)
-        for label, column in self.columns.items():
-            values[:, label] = column
+        for class_id, column in self.columns.items():
+            values[:, class_id] = column
         return values
 
 
@@ -55,26 +55,34 @@ def make_targets(
     n_snippets: int,
     n_classes: int,
     *,
-    rows: Rows = "sum",
+    rows: Rows = "mean",
     flanks: Flanks = QUARTER,
     upper: float = np.inf,
     solution: Solution = "least_norm",
 ) -> Labels:
-    """Labels of one video from its fused instances (in snippets), for all classes; never NaN, whatever the input.
-
-    - `rows`: `sum` is the paper's equation (labels of about q/length), `mean` is its text: mean label inside minus
-      mean label in the flanks is q.
-    - `upper`: largest label allowed (1 in the released code).
-    - `solution`: of all ℓ₁-minimal solutions, `least_norm` takes the one of least ℓ₂ norm: unique, and the most even
-      one, so equivalent snippets are equal. `vertex` takes the one that the simplex method ends at and averages
-      equivalent snippets: the paper to the letter, though it depends on the solver.
+    """Snippet targets G of one video from its fused instances; never NaN, whatever the input.
 
     Where no solution exists the constraints give way, by as little as possible in sum.
     A snippet is inside when its centre is; an instance narrower than a snippet holds the one under its middle.
 
+    Args:
+        instances: The video's instances in snippets; their scores are the contrasts q that targets shall have.
+        n_snippets: Length of the video.
+        n_classes: Number of classes.
+        rows: `mean` is the paper's text: mean target inside minus mean target in the flanks is q. `sum` is its
+            equation: targets of about q/length, from which models learn little.
+        flanks: How wide the flanks are for an instance of a given length.
+        upper: Largest target allowed (1 in the released code).
+        solution: Of all ℓ₁-minimal solutions, `least_norm` takes the one of least ℓ₂ norm: unique, and the most even
+            one, so equivalent snippets are equal. `vertex` takes the one that the simplex method ends at and averages
+            equivalent snippets: the paper to the letter, though it depends on the solver.
+
+    Returns:
+        The targets (`values` is the full array), and how well each instance's constraint is met.
+
     >>> labels = make_targets(Instances([[2.0, 6.0]], [0.8], [1], unit="snippets"), n_snippets=8, n_classes=2)
     >>> labels.values[:, 1].round(6).tolist(), labels.status
-    ([0.0, 0.0, 0.2, 0.2, 0.2, 0.2, 0.0, 0.0], {1: 'exact'})
+    ([0.0, 0.0, 0.8, 0.8, 0.8, 0.8, 0.0, 0.0], {1: 'exact'})
     """
     if n_snippets < 1 or n_classes < 1:
         raise InputError(f"a video needs snippets and classes, got {n_snippets} and {n_classes}")
@@ -89,8 +97,8 @@ def make_targets(
     columns: dict[int, Float[np.ndarray, " t"]] = {}
     residual = np.zeros(len(instances))
     status: dict[int, Status] = {}
-    for label in np.unique(instances.class_ids).tolist():
-        of_class = np.flatnonzero(instances.class_ids == label)
+    for class_id in np.unique(instances.class_ids).tolist():
+        of_class = np.flatnonzero(instances.class_ids == class_id)
         of_class = of_class[np.argsort(instances.starts[of_class], kind="stable")]  # neighbours in time side by side
         scores = instances.scores[of_class]
         pattern, size, cell_of_snippet = _groups(instances.segments[of_class], n_snippets, flanks)
@@ -98,10 +106,10 @@ def make_targets(
         # every row in units of a summed label, so that one price per unit of slack suits long and short instances
         program = solve_elastic(contrast * unit[:, None], scores * unit, size, upper)
         solved = program.x if solution == "vertex" else least_norm(program)
-        columns[label] = solved[cell_of_snippet]
+        columns[class_id] = solved[cell_of_snippet]
         residual[of_class] = contrast @ solved - scores
         off = np.abs(residual[of_class]) > TOLERANCE * np.maximum(1.0, np.abs(scores))
-        status[label] = "elastic" if off.any() else "exact"
+        status[class_id] = "elastic" if off.any() else "exact"
     return Labels((n_snippets, n_classes), columns, residual, status)
 
 
@@ -110,15 +118,27 @@ def make_all_targets(
     n_classes: int,
     *,
     workers: int = 1,
-    rows: Rows = "sum",
+    rows: Rows = "mean",
     flanks: Flanks = QUARTER,
     upper: float = np.inf,
     solution: Solution = "least_norm",
 ) -> list[Labels]:
-    """`make_targets` of each (instances, number of snippets), in `workers` processes if asked.
+    """`make_targets` of each video, in several processes if asked.
 
     A process takes about a second to start, so that more than one pays from some thousand videos on; a script that
     asks for more must guard its main part with `if __name__ == "__main__"`, as always with multiprocessing.
+
+    Args:
+        videos: Instances in snippets and number of snippets of each video.
+        n_classes: Number of classes.
+        workers: Number of processes.
+        rows: As for `make_targets`, like the following.
+        flanks: How wide the flanks are.
+        upper: Largest target allowed.
+        solution: Which of the minimal solutions is taken.
+
+    Returns:
+        The targets of each video, in the order of `videos`.
 
     >>> [found.values.shape for found in make_all_targets([(Instances.empty("snippets"), n) for n in (3, 5)], 2)]
     [(3, 2), (5, 2)]

@@ -5,7 +5,7 @@ from threading import local
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 #: Cost of a unit of slack against 1 for a unit of label. The dual values of feasible programs stay below 10 on real
 #: data; the second price is there for the program that needs more, before its constraints are called contradictory.
@@ -18,19 +18,22 @@ _solvers = local()
 class Program:
     """min size·x + price·‖slack‖₁ under contrast @ x + slack = target, 0 ≤ x ≤ upper, with an optimal vertex of it.
 
-    Its variables are x, then the positive and the negative parts of the slack. Column v of the constraints has the
-    entries `value[start[v]:start[v + 1]]` in rows `index[start[v]:start[v + 1]]`.
+    Its variables are x, then the positive and the negative parts of the slack.
     """
 
-    start: Int[np.ndarray, " _"]
-    index: Int[np.ndarray, " k"]
-    value: Float[np.ndarray, " k"]
+    contrast: Float[np.ndarray, "n g"]
     target: Float[np.ndarray, " n"]
     size: Float[np.ndarray, " g"]
     upper: Float[np.ndarray, " v"]
     solution: Float[np.ndarray, " v"]
     #: variables that may lie between their bounds in an optimal solution; all others sit where `solution` has them
     free: Bool[np.ndarray, " v"]
+
+    @property
+    def matrix(self) -> Float[np.ndarray, "n v"]:
+        """The constraints of all variables."""
+        slack = np.eye(len(self.target))
+        return np.hstack([self.contrast, slack, -slack])
 
     @property
     def x(self) -> Float[np.ndarray, " g"]:
@@ -76,7 +79,7 @@ def solve_elastic(
     # By complementary slackness with any optimal dual, the optimal solutions are exactly the feasible ones that keep
     # the variables of non-zero reduced cost at their bounds.
     free = np.abs(np.array(answer.col_dual)) <= 1e-7 * cost
-    return Program(start, index, value, target, size, bound, solution, free)
+    return Program(contrast, target, size, bound, solution, free)
 
 
 def _solver() -> Any:

@@ -1,21 +1,33 @@
 """A report: folders of runs in, one self-contained page out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from wtal import __version__
-from wtal.figures.page import Page, render
+from wtal.figures.page import Page, PageBlock, Section, Text, render
 from wtal.figures.table import write_tables
 from wtal.files import written_whole
+from wtal.report.breakdown import classes, errors, precision
 from wtal.report.configuration import configuration
-from wtal.report.content import Content
-from wtal.report.measures import label_qualities, measure
+from wtal.report.measures import Measurements, measure_all
 from wtal.report.progress import training
-from wtal.report.pseudo import labels as pseudo_labels
-from wtal.report.quality import classes, errors, precision
 from wtal.report.runs import Loaded, load
 from wtal.report.summary import summary
+from wtal.report.targets import targets
 from wtal.report.videos import videos
+
+#: each section's name on the page, its title, and what makes its blocks; one without blocks says why it is empty
+SECTIONS: tuple[tuple[str, str, Callable[[Measurements], Sequence[PageBlock]]], ...] = (
+    ("summary", "Summary", summary),
+    ("training", "Training", training),
+    ("classes", "Classes", classes),
+    ("precision", "Precision and recall", precision),
+    ("errors", "Errors", errors),
+    ("labels", "Pseudo labels", targets),
+    ("videos", "Videos", videos),
+    ("configuration", "Configuration", configuration),
+)
+NOTHING = "Nothing to show: it needs the data set with its truth, and predictions of a run that has ended."
 
 
 def report(
@@ -37,33 +49,11 @@ def report(
 
 def build(loaded: Loaded) -> Page:
     """The page about runs that were loaded."""
-    store = loaded.store
-    problems = [*loaded.notes, *(f"{one.name}: {problem}" for one in loaded.runs for problem in one.problems)]
-    protocol = loaded.groups[0].recipe.test.protocols[0]
-    truth = None
-    measured, labels = {}, {}
-    if store is not None:
-        if (store.path / "gt.json").exists():
-            truth = store.truth()
-            for one in loaded.runs:
-                found = measure(one, store, truth, protocol)
-                if found is not None:
-                    measured[one.name] = found
-                labels[one.name] = label_qualities(one, store, truth, protocol)
-        else:
-            problems.append(f"{store.path} holds no truth (gt.json), so nothing can be measured against it")
-    for name, found in measured.items():
-        problems += _disagreement(loaded, name, found.score.map.tolist(), protocol)
-    content = Content(loaded, protocol, truth, measured, labels)
-    parts = [
-        summary(content),
-        training(content),
-        classes(content),
-        precision(content),
-        errors(content),
-        pseudo_labels(content),
-        videos(content),
-        configuration(content),
+    measures, problems = measure_all(loaded)
+    sections = [
+        Section(name, title, tuple(blocks(measures)) or (Text(NOTHING, "warning"),))
+        for name, title, blocks in SECTIONS
+        if name != "labels" or any(one.log.generations for one in loaded.runs)
     ]
     names = [group.name for group in loaded.groups]
     title = names[0] if len(names) == 1 else " · ".join(names) if len(names) < 4 else f"{len(names)} recipes compared"
@@ -73,16 +63,7 @@ def build(loaded: Loaded) -> Page:
     return Page(
         title,
         f"{where}, fingerprint {str(about.get('fingerprint'))[:8]}",
-        tuple(part for part in parts if part is not None),
+        tuple(sections),
         f"Made by wtal {__version__}: wtal report {' '.join(one.name for one in loaded.runs)}",
         tuple(problems),
     )
-
-
-def _disagreement(loaded: Loaded, name: str, again: Sequence[float], protocol: str) -> list[str]:
-    """Whether the run's own scores are not those of its predictions: somebody has changed a file."""
-    one = next(one for one in loaded.runs if one.name == name)
-    written = (one.evaluation or {}).get(protocol)
-    if written is None or max(abs(a - b) for a, b in zip(written["map"], again, strict=True)) < 0.01:
-        return []
-    return [f"{name}: evaluation.json is not the score of predictions.json; the summary shows the former"]

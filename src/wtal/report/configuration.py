@@ -4,32 +4,30 @@ from collections.abc import Sequence
 
 import yaml
 
-from wtal.figures.page import Block, Code, Folded, Section
-from wtal.figures.table import Column, Table, count
-from wtal.report.content import Content
+from wtal.figures.page import Code, Folded, PageBlock
+from wtal.figures.table import Cell, Column, Table, count
+from wtal.report.measures import Measurements
 from wtal.report.runs import LoadedRun
 from wtal.typed import differences, plain
 
 
-def configuration(content: Content) -> Section:
+def configuration(measures: Measurements) -> list[PageBlock]:
     """The recipes, where they differ, and the machines."""
-    blocks: list[Block] = []
-    first = content.groups[0]
-    if len(content.groups) > 1:
-        rows = []
-        for group in content.groups[1:]:
-            changes = differences(plain(first.recipe.with_seed(0)), plain(group.recipe.with_seed(0)))
-            said = "; ".join(map(_brief, changes))
-            rows.append((group.name, said))
+    blocks: list[PageBlock] = []
+    first, *others = measures.loaded.groups
+    if others:
+        own = plain(first.recipe.with_seed(0))
+        rows = [
+            (group.name, "; ".join(map(_brief, differences(own, plain(group.recipe.with_seed(0)))))) for group in others
+        ]
         title = f"What differs from {first.name}"
         blocks.append(Table("differences", title, (Column("recipe"), Column("keys")), tuple(rows)))
-    for group in content.groups:
+    for group in measures.loaded.groups:
         text = yaml.safe_dump(
             plain(group.recipe), sort_keys=False, allow_unicode=True, default_flow_style=None, width=110
         )
         blocks.append(Folded(f"Recipe of {group.name}", (Code(text),)))
-    blocks.append(_environments(content.loaded.runs))
-    return Section("configuration", "Configuration", tuple(blocks))
+    return [*blocks, _environments(measures.loaded.runs)]
 
 
 def _brief(change: str) -> str:
@@ -43,21 +41,19 @@ def _brief(change: str) -> str:
 
 
 def _environments(runs: Sequence[LoadedRun]) -> Table:
-    rows = []
+    names = ("run", "seed", "epochs", "time in epochs", "computed on", "Python / torch", "commit")
+    rows: list[tuple[Cell, ...]] = []
     for one in runs:
-        about = one.environment
-        versions = about.get("versions", {})
-        spent = sum(line.get("seconds", 0.0) for line in one.epochs)
+        about, epochs = one.environment, one.log.epochs
         rows.append(
             (
                 one.name,
                 count(one.recipe.seed),
-                f"{len(one.epochs)} of {one.recipe.epochs}",
-                f"{spent / 3600:.1f} h",
+                f"{len(epochs)} of {one.recipe.epochs}",
+                f"{sum(line.get('seconds', 0.0) for line in epochs) / 3600:.1f} h",
                 f"{about.get('device')}, {about.get('threads')} threads × {about.get('processes')}",
-                f"{about.get('python')} / {versions.get('torch')}",
+                f"{about.get('python')} / {about.get('versions', {}).get('torch')}",
                 str(about.get("commit") or "unknown")[:10],
             )
         )
-    names = ("run", "seed", "epochs", "time in epochs", "computed on", "Python / torch", "commit")
     return Table("environment", "Environment", tuple(map(Column, names)), tuple(rows))

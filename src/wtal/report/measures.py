@@ -1,7 +1,8 @@
-"""What a report measures anew from a run's predictions and labels, where the truth is known."""
+"""What a report measures anew from runs' predictions and labels, where the truth is known."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,12 +22,14 @@ from wtal.evaluate import (
     target_quality,
     video_precision,
 )
-from wtal.evaluate.target_quality import Clock, Labels
-from wtal.formats.targets import TargetFile, VideoTargets, read_targets
+from wtal.evaluate.target_quality import Curves, calibration_error
+from wtal.formats.targets import VideoTargets, read_targets
 from wtal.instances import Instances
 from wtal.pseudo.delta import delta_targets
-from wtal.report.runs import LoadedRun
+from wtal.report.runs import Loaded, SeedGroup
 from wtal.timebase import TimeBase
+from wtal.training.config import Recipe
+from wtal.training.run import Run
 
 PR_TIOU = (0.3, 0.5, 0.7)
 
@@ -42,13 +45,13 @@ class Measured:
     predictions: dict[str, Instances]
 
 
-def measure(one: LoadedRun, store: Store, truth: Annotations, protocol: str) -> Measured | None:
+def measure(run: Run, store: Store, truth: Annotations, protocol: str) -> Measured | None:
     """What the run's predictions are worth; None if it has none."""
-    found = one.predictions(store.classes)
+    found = run.predictions(store.classes)
     if found is None:
         return None
     known = {name: instances for name, instances in found.items() if name in truth.videos}
-    case = prepare(known, truth, protocol=protocol, subset=one.recipe.test_split)
+    case = prepare(known, truth, protocol=protocol, split=run.recipe.test_split)
     # at the protocol's own thresholds where the usual ones are not among them
     tiou = [t for t in PR_TIOU if t in case.protocol.tiou] or [case.protocol.tiou[0], case.protocol.tiou[-1]]
     return Measured(
@@ -64,73 +67,124 @@ def measure(one: LoadedRun, store: Store, truth: Annotations, protocol: str) -> 
 class GenerationQuality:
     """How good one generation of labels is, in percent, on the training videos whose truth training never sees.
 
-    `labels` and `delta` are the mean average precision with which labels and their change rank snippets; `instances`
+    `targets` and `delta` are the mean average precision with which labels and their change rank snippets; `instances`
     is the average mAP of the instances that the labels were made from.
     """
 
     epoch: int
     targets: float
     delta: float | None
-    instances: float
+    instances: float | None
     n_instances: int
     calibration: tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Int[np.ndarray, " b"]]
 
+    @property
+    def calibration_error(self) -> float:
+        """How far labels are from the share of snippets that are in an action."""
+        return calibration_error(*self.calibration)
 
-def label_qualities(one: LoadedRun, store: Store, truth: Annotations, protocol: str) -> list[GenerationQuality]:
-    """The quality of each of the run's generations of labels that is there, the first one first."""
-    clock = clocks(store, one.recipe.test.offset_snippets)
-    before: TargetFile | None = None
-    found = []
-    for epoch in one.generations:
-        path = one.run.targets(epoch)
-        if not path.exists():
-            continue
-        made = read_targets(path)
-        known = VideoTargets((name for name in made.targets if name in truth.videos), made.targets.__getitem__)
-        delta = None
+
+@dataclass(frozen=True, eq=False)
+class TargetJudge:
+    """What it takes to say how good labels for a recipe's training videos are."""
+
+    recipe: Recipe
+    store: Store
+    truth: Annotations
+    protocol: str
+
+    def judge(
+        self,
+        targets: Curves,
+        instances: Mapping[str, Instances] | None = None,
+        *,
+        epoch: int = 0,
+        before: VideoTargets | None = None,
+    ) -> GenerationQuality:
+        """The quality of labels, of the instances [snippets] behind them, and of the labels' change since `before`."""
+        known = VideoTargets((name for name in targets if name in self.truth.videos), targets.__getitem__)
+        clock = clocks(self.store, self.recipe.test.offset_snippets)
+        delta = average = None
         if before is not None:
-            delta = quality(_changes(known, before.targets), truth, clock)
-        seconds = in_seconds(made.instances, store, clock, n_classes=len(store.classes))
-        result = score(
-            {name: instances for name, instances in seconds.items() if name in truth.videos},
-            truth,
-            protocol=protocol,
-            subset=one.recipe.train_split,
+            changes = VideoTargets(known, lambda name: delta_targets(known[name], before[name]))
+            delta = target_quality(changes, self.truth, clock).mean
+        if instances is not None:
+            seconds = in_seconds(instances, self.store, clock, n_classes=len(self.store.classes))
+            there = {name: found for name, found in seconds.items() if name in self.truth.videos}
+            average = score(there, self.truth, protocol=self.protocol, split=self.recipe.train_split).headline
+        return GenerationQuality(
+            epoch,
+            target_quality(known, self.truth, clock).mean,
+            delta,
+            average,
+            sum(map(len, seconds.values())) if instances is not None else 0,
+            target_calibration(known, self.truth, clock),
         )
-        found.append(
-            GenerationQuality(
-                epoch,
-                quality(known, truth, clock),
-                delta,
-                average(result),
-                sum(map(len, seconds.values())),
-                target_calibration(known, truth, clock),
-            )
-        )
-        before = made
+
+
+def label_qualities(run: Run, store: Store, truth: Annotations, protocol: str) -> list[GenerationQuality]:
+    """The quality of each of the run's generations of labels that is there, the first one first."""
+    judge = TargetJudge(run.recipe, store, truth, protocol)
+    before: VideoTargets | None = None
+    found = []
+    for epoch in run.metrics().generations:
+        if run.targets(epoch).exists():
+            made = read_targets(run.targets(epoch))
+            found.append(judge.judge(made.targets, made.instances, epoch=epoch, before=before))
+            before = made.targets
     return found
 
 
-def _changes(now: VideoTargets, before: VideoTargets) -> VideoTargets:
-    return VideoTargets(now, lambda name: delta_targets(now[name], before[name]))
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """What a report's sections are about: the runs, and what was measured of each, by its name.
+
+    `measured` and `targets` are empty where the data set is not at hand.
+    """
+
+    loaded: Loaded
+    protocol: str
+    truth: Annotations | None = None
+    measured: Mapping[str, Measured] = field(default_factory=dict)
+    targets: Mapping[str, Sequence[GenerationQuality]] = field(default_factory=dict)
+
+    @cached_property
+    def by_group(self) -> dict[SeedGroup, list[Measured]]:
+        """What was measured of each group's runs, without groups of which nothing was."""
+        return {
+            group: found
+            for group in self.loaded.groups
+            if (found := [self.measured[one.name] for one in group.runs if one.name in self.measured])
+        }
 
 
-def quality(labels: Labels, truth: Annotations, clock: Clock) -> float:
-    """The mean snippet average precision."""
-    return target_quality(labels, truth, clock).mean
-
-
-def average(result: Score) -> float:
-    """The mean over all of the protocol's thresholds, which is its last average."""
-    return list(result.average.values())[-1]
+def measure_all(loaded: Loaded) -> tuple[Measurements, list[str]]:
+    """What can be measured of the runs, and in words what is missing or contradicts itself."""
+    store, protocol = loaded.store, loaded.groups[0].recipe.test.protocols[0]
+    problems = [*loaded.notes, *(f"{one.name}: {problem}" for one in loaded.runs for problem in one.problems)]
+    if store is None:
+        return Measurements(loaded, protocol), problems
+    if not store.has_truth:
+        problems.append(f"{store.path} holds no truth (gt.json), so nothing can be measured against it")
+        return Measurements(loaded, protocol), problems
+    truth = store.truth()
+    measured, targets = {}, {}
+    for one in loaded.runs:
+        targets[one.name] = label_qualities(one.run, store, truth, protocol)
+        found = measure(one.run, store, truth, protocol)
+        if found is not None:
+            measured[one.name] = found
+            written = one.evaluation.get(protocol, found.score.as_dict())["map"]
+            if max(abs(a - b) for a, b in zip(written, found.score.map.tolist(), strict=True)) >= 0.01:
+                problems.append(
+                    f"{one.name}: evaluation.json is not the score of predictions.json; the summary shows the former"
+                )
+    return Measurements(loaded, protocol, truth, measured, targets), problems
 
 
 def clocks(store: Store, offset_snippets: float | None) -> dict[str, TimeBase]:
     """Each video's time base, with another offset where one is given."""
-    own = {name: store.timebase(name) for name in store.names()}
-    if offset_snippets is None:
-        return own
-    return {name: replace(clock, offset_snippets=offset_snippets) for name, clock in own.items()}
+    return {name: store.timebase(name).at(offset_snippets) for name in store.names()}
 
 
 def in_seconds(

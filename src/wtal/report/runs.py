@@ -8,52 +8,30 @@ from typing import Any
 
 from wtal.data.store import Store, is_store
 from wtal.errors import InputError
-from wtal.formats import read_predictions
-from wtal.instances import Instances
-from wtal.training.config import Recipe, read_recipe
-from wtal.training.run import Run
+from wtal.training.config import Recipe
+from wtal.training.run import Log, Run
 from wtal.typed import differences, plain
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedRun:
-    """A run's folder as read; `problems` says in words what is missing or damaged."""
+    """A run's folder as read; `evaluation` is empty if there is none, `problems` says what is missing or damaged."""
 
     run: Run
     name: str
-    recipe: Recipe
     environment: dict[str, Any]
-    evaluation: dict[str, Any] | None
-    log: list[dict[str, Any]]
+    evaluation: dict[str, Any]
+    log: Log
     problems: tuple[str, ...]
 
     @property
-    def epochs(self) -> list[dict[str, Any]]:
-        """What was logged at the end of each epoch."""
-        return [line for line in self.log if "event" not in line]
-
-    def events(self, kind: str) -> list[dict[str, Any]]:
-        """What was logged beside the epochs: `labels` or `evaluation`."""
-        return [line for line in self.log if line.get("event") == kind]
-
-    @property
-    def generations(self) -> list[int]:
-        """The epochs at whose start labels were made."""
-        return [line["epoch"] for line in self.events("labels")]
-
-    @property
-    def ended(self) -> bool:
-        """Whether it has trained to its last epoch."""
-        return (self.run.path / "model" / "model.json").exists()
-
-    def predictions(self, classes: Sequence[str]) -> dict[str, Instances] | None:
-        """Its instances in the test videos; None if there are none (yet)."""
-        path = self.run.path / "predictions.json"
-        return read_predictions(path, classes) if path.exists() else None
+    def recipe(self) -> Recipe:
+        """What it was asked for."""
+        return self.run.recipe
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class SeedGroup:
     """Runs of one recipe from different seeds."""
 
     name: str
@@ -65,17 +43,12 @@ class Group:
         """What they share, but for the seed."""
         return self.runs[0].recipe
 
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """Their seeds."""
-        return tuple(one.recipe.seed for one in self.runs)
-
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
     """All that one report is about. `store` is None where the data set is not at hand, and `notes` says so."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[SeedGroup, ...]
     store: Store | None
     notes: tuple[str, ...] = field(default=())
 
@@ -83,6 +56,11 @@ class Loaded:
     def runs(self) -> tuple[LoadedRun, ...]:
         """The runs of all groups."""
         return tuple(one for group in self.groups for one in group.runs)
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """The protocols that any run is scored by."""
+        return tuple(dict.fromkeys(name for one in self.runs for name in one.recipe.test.protocols))
 
 
 def load(paths: Sequence[Path | str], data: Path | None = None) -> Loaded:
@@ -102,40 +80,38 @@ def load_run(folder: Path, name: str) -> LoadedRun:
     if not folder.is_dir():
         raise InputError(f"{folder} does not exist; wanted the folder of a run that wtal train made")
     run, problems = Run(folder), []
-    if not (folder / "config.yaml").exists():
-        raise InputError(f"{folder} is not a run: it has no config.yaml, which wtal train writes first")
-    recipe = read_recipe(folder / "config.yaml")
+    if not run.begun:
+        raise InputError(f"{folder} is not a run: it has no config.yaml, which wtal train writes when it begins")
     environment = run.environment()
     if environment is None:
         raise InputError(f"{folder} is a broken run: it has no environment.json, so its data set is not known")
+    evaluation, log = None, Log()
     try:
         evaluation = run.evaluation
     except InputError as error:
-        evaluation = None
         problems.append(str(error))
     try:
-        log, damaged = run.metrics()
+        log = run.metrics()
     except InputError as error:
-        log, damaged = [], []
         problems.append(str(error))
-    if damaged:
-        listed = ", ".join(map(str, damaged[:5]))
+    if log.damaged:
+        listed = ", ".join(map(str, log.damaged[:5]))
         problems.append(f"line {listed} of metrics.jsonl cannot be read and is left out")
-    made = LoadedRun(run, name, recipe, environment, evaluation, log, ())
-    if not made.epochs:
+    if not log.epochs:
         problems.append("metrics.jsonl has no epoch, so there are no curves")
-    if not made.ended:
+    if not run.ended:
         problems.append(
-            f"has not ended: {len(made.epochs)} of {recipe.epochs} epochs are logged; its scores are missing"
+            f"has not ended: {len(log.epochs)} of {run.recipe.epochs} epochs are logged, and it has no "
+            "evaluation.json, which is written last; its scores are missing"
         )
-    elif evaluation is None and not problems:
-        problems.append("has no evaluation.json: the truth of its test videos was not known; its scores are missing")
+    elif evaluation == {}:
+        problems.append("has no scores: the truth of its test videos was not known")
     problems += [
         f"labels of epoch {epoch} are missing (targets/{run.targets(epoch).name})"
-        for epoch in made.generations
+        for epoch in log.generations
         if not run.targets(epoch).exists()
     ]
-    return LoadedRun(run, name, recipe, environment, evaluation, log, tuple(problems))
+    return LoadedRun(run, name, environment, evaluation or {}, log, tuple(problems))
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
@@ -162,7 +138,7 @@ def _refuse_different_data(runs: Sequence[LoadedRun]) -> None:
         raise InputError(f"these runs are over different data, so their figures cannot stand side by side:\n{listed}")
 
 
-def _grouped(runs: Sequence[LoadedRun]) -> tuple[Group, ...]:
+def _grouped(runs: Sequence[LoadedRun]) -> tuple[SeedGroup, ...]:
     """Runs whose recipes differ by the seed alone, together; in the order in which they were given."""
     together: list[list[LoadedRun]] = []
     for one in runs:
@@ -176,7 +152,7 @@ def _grouped(runs: Sequence[LoadedRun]) -> tuple[Group, ...]:
     if len(set(names)) < len(names):  # told apart by the whole folder name, then
         names = [group[0].name for group in together]
     return tuple(
-        Group(name, number, tuple(sorted(group, key=lambda one: one.recipe.seed)))
+        SeedGroup(name, number, tuple(sorted(group, key=lambda one: one.recipe.seed)))
         for number, (name, group) in enumerate(zip(names, together, strict=True))
     )
 
@@ -190,11 +166,11 @@ def _without_seed(name: str) -> str:
     return re.sub(r"[-_.]?seed[-_]?\d+$", "", name) or name
 
 
-def _repeated_seeds(groups: Sequence[Group]) -> list[str]:
+def _repeated_seeds(groups: Sequence[SeedGroup]) -> list[str]:
     return [
         f"{group.name}: several runs have the seed {seed} ({', '.join(names)}); they count as if they were independent"
         for group in groups
-        for seed in sorted(set(group.seeds))
+        for seed in sorted({one.recipe.seed for one in group.runs})
         if len(names := [one.name for one in group.runs if one.recipe.seed == seed]) > 1
     ]
 

@@ -1,20 +1,23 @@
 """Timelines of single videos: the best, the worst and the ones between."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
-from wtal.figures.page import Block, Picture, Section, Text
+from wtal.figures.page import PageBlock, Plot, Text
 from wtal.figures.style import GREEN, series
 from wtal.figures.timeline import Row, timeline
-from wtal.formats.tcam import VideoMap
 from wtal.instances import Instances
 from wtal.localize import Localizer
-from wtal.report.content import Content, nothing
-from wtal.report.measures import clocks, mean_by_video
-from wtal.report.runs import Group
+from wtal.maps import ActivationMap, mean_map
+from wtal.report.measures import Measurements, clocks, mean_by_video
+from wtal.report.runs import LoadedRun, SeedGroup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def typical_videos(scores: Mapping[str, float], n: int = 2) -> dict[str, list[str]]:
@@ -31,66 +34,70 @@ def typical_videos(scores: Mapping[str, float], n: int = 2) -> dict[str, list[st
     return {"best": best, "typical": between, "worst": worst}
 
 
-def videos(content: Content) -> Section:
+def videos(measures: Measurements) -> list[PageBlock]:
     """Timelines of chosen test videos: what the model sees, what is found, what is true."""
-    store, truth = content.loaded.store, content.truth
-    if not content.measured or store is None or truth is None:
-        return nothing("videos", "Videos")
-    scores = mean_by_video(content.measured.values())
+    store = measures.loaded.store
+    if not measures.measured or store is None or measures.truth is None:
+        return []
+    scores = mean_by_video(measures.measured.values())
     chosen = typical_videos(scores)
-    maps, problems = _maps(content, store, [name for names in chosen.values() for name in names])
-    blocks: list[Block] = [
+    # the first run of each group that has predictions
+    runs = {next(one for one in group.runs if one.name in measures.measured): group for group in measures.by_group}
+    maps, problems = _maps(runs, store, [name for names in chosen.values() for name in names])
+    blocks: list[PageBlock] = [
         Text(
             "Chosen by the average precision within the video (mean over its classes, tIoU 0.3, 0.5 and 0.7, and "
             "all runs). Bars are as strong as their scores."
         ),
         *(Text(problem, "warning") for problem in problems),
     ]
-    for kind, names in chosen.items():
-        blocks += [_picture(content, store, name, kind, scores[name], maps) for name in names]
-    return Section("videos", "Videos", tuple(blocks))
+    for number, (kind, name) in enumerate(((kind, name) for kind, names in chosen.items() for name in names), start=1):
+        true = measures.truth.videos[name].instances
+        label = int(np.bincount(true.class_ids).argmax())
+        found = {one: measures.measured[one.name].predictions[name].of_class(label) for one in runs}
+        figure = _figure(runs, maps, store, name, label, found, true.of_class(label))
+        said = (
+            f"{kind.capitalize()}: {name}, {store.classes[label]}; average precision in the video {scores[name]:.0f} %."
+        )
+        blocks.append(Plot(f"video-{number}", figure, said))
+    return blocks
 
 
-def _shown_runs(content: Content) -> dict[str, Group]:
-    """The first run of each group that has predictions, by name."""
-    return {next(one.name for one in group.runs if one.name in content.measured): group for group in content.known}
-
-
-def _maps(content: Content, store: Store, names: list[str]) -> tuple[dict[tuple[str, str], VideoMap], list[str]]:
+def _maps(
+    runs: Iterable[LoadedRun], store: Store, names: list[str]
+) -> tuple[dict[tuple[LoadedRun, str], ActivationMap], list[str]]:
     """The activation maps of these videos by run and video, and what kept others from being made."""
     found, problems = {}, []
-    for run in content.loaded.runs:
-        if run.name not in _shown_runs(content):
-            continue
+    for one in runs:
         try:
-            localizer = Localizer.load(run.run.path)
+            localizer = Localizer.load(one.run.path)
         except (InputError, MissingExtraError) as error:
-            problems.append(f"{run.name}: no activation curves, since its model cannot be used: {error}")
+            problems.append(f"{one.name}: no activation curves, since its model cannot be used: {error}")
             continue
         for name in names:
-            found[run.name, name] = localizer.map(name, store.features(name))
+            found[one, name] = mean_map(localizer.maps(name, store.features(name)))
     return found, problems
 
 
-def _picture(
-    content: Content, store: Store, name: str, kind: str, score: float, maps: Mapping[tuple[str, str], VideoMap]
-) -> Picture:
-    assert content.truth is not None
-    true = content.truth.videos[name].instances
-    label = int(np.bincount(true.class_ids).argmax())
-    rows: dict[str, Row] = {}
-    found: dict[str, Instances] = {"truth": true.of_class(label)}
+def _figure(
+    runs: Mapping[LoadedRun, SeedGroup],
+    maps: Mapping[tuple[LoadedRun, str], ActivationMap],
+    store: Store,
+    name: str,
+    label: int,
+    found: Mapping[LoadedRun, Instances],
+    truth: Instances,
+) -> "Figure":
+    curves: dict[str, Row] = {}
+    bars: dict[str, Row] = {"truth": truth}
     colours = {"truth": GREEN}
     edges = None
-    for run, group in _shown_runs(content).items():
-        several = len(content.known) > 1
-        row, curve = (group.name, f"{group.name}\nTCAM") if several else ("found", "TCAM")
-        colours |= dict.fromkeys((row, curve), series(group.number))
-        found[row] = content.measured[run].predictions[name].of_class(label)
-        if (run, name) in maps:
-            rows[curve] = maps[run, name].tcam[:, label]
+    for one, group in runs.items():
+        bar, curve = (group.name, f"{group.name}\nTCAM") if len(runs) > 1 else ("found", "TCAM")
+        colours |= dict.fromkeys((bar, curve), series(group.number))
+        bars[bar] = found[one]
+        if (one, name) in maps:
+            curves[curve] = maps[one, name].tcam[:, label]
             clock = clocks(store, group.recipe.test.offset_snippets)[name]
-            edges = clock.to_seconds(np.arange(len(maps[run, name].tcam) + 1.0))
-    figure = timeline({**rows, **found}, truth=found["truth"], edges=edges, unit="second", colours=colours)
-    said = f"{kind.capitalize()}: {name}, {store.classes[label]}; average precision in the video {score:.0f} %."
-    return Picture(f"video-{name}", figure, said)
+            edges = clock.to_seconds(np.arange(len(maps[one, name].tcam) + 1.0))
+    return timeline({**curves, **bars}, truth=truth, edges=edges, unit="second", colours=colours)

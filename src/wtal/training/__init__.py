@@ -7,9 +7,10 @@ from typing import Any
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
 from wtal.training.config import Recipe, read_recipe
+from wtal.training.execution import Execution
 from wtal.training.run import Run
 
-__all__ = ["Recipe", "Run", "default_run", "read_recipe", "train"]
+__all__ = ["Execution", "Recipe", "Run", "default_run", "read_recipe", "train"]
 
 
 def default_run(name: str, seed: int) -> Path:
@@ -27,23 +28,28 @@ def train(
     run: Path | str | None = None,
     *,
     seed: int | None = None,
-    device: str = "auto",
     resume: bool = False,
-    threads: int | None = None,
-    checkpoint_every_s: float = 300.0,
-    evaluate_every: int | None = None,
-    tensorboard: bool = False,
+    teacher: Path | str | None = None,
+    execution: Execution = Execution(),  # noqa: B008  frozen
     watch: Callable[[Any], Any] = lambda _: None,
 ) -> Run:
-    """Train by a recipe on a store's training videos; the run's folder then holds all that came out.
+    """Train by a recipe on a store's training videos.
 
-    Recipe and data may be given as files; the folder is runs/RECIPE-seedN by default.
-    `seed` takes the place of the recipe's. With `resume` the run in that folder goes on from its newest checkpoint,
-    to the same bits as if it had never stopped; it starts if it has not begun. `threads` of the processor are used,
-    all by default; a run keeps the number that it began with. With `evaluate_every` the test videos are also scored on
-    the way, every so many epochs, for the curve in a report; nothing is chosen by it. `tensorboard` draws curves into
-    RUN/tensorboard. Ctrl-C finishes the step, saves, and raises `wtal.errors.Interrupted`. `watch` is called
-    with a `wtal.training.loop.Status` after every step.
+    Ctrl-C finishes the step, saves, and raises `wtal.errors.Interrupted`.
+
+    Args:
+        recipe: A recipe, its YAML file, or the name of one that comes with wtal.
+        data: A store of features, or its folder.
+        run: Folder for all that comes out; runs/RECIPE-seedN by default.
+        seed: Takes the place of the recipe's.
+        resume: Whether the run in that folder continues from its newest checkpoint, to the same bits as if it had
+            never stopped; it starts if there is none.
+        teacher: Of a detector: the finished run whose instances it is taught.
+        execution: Where and how it is computed.
+        watch: Called with a `wtal.training.loop.Status` after every step.
+
+    Returns:
+        The run: its folder, and what is in it.
     """
     try:
         from wtal.training.session import session
@@ -55,16 +61,14 @@ def train(
     if run is None:
         name = asked.model.rpartition(":")[2] if isinstance(recipe, Recipe) else Path(recipe).stem
         run = default_run(name, asked.seed if seed is None else seed)
+    store = data if isinstance(data, Store) else Store.open(data)
     return session(
         asked,
-        data if isinstance(data, Store) else Store.open(data),
+        store,
         Run(Path(run)),
         seed=seed,
-        device=device,
         resume=resume,
-        threads=threads,
-        checkpoint_every_s=checkpoint_every_s,
-        evaluate_every=evaluate_every,
-        tensorboard=tensorboard,
+        teacher=None if teacher is None else Path(teacher),
+        execution=execution,
         watch=watch,
     )

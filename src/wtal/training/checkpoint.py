@@ -1,4 +1,4 @@
-"""Checkpoints: all that a run needs to go on as if nothing had happened, whole or not there at all.
+"""Checkpoints: all the state that makes a run resumable to the same bits, written atomically.
 
 A checkpoint is a folder `epoch-0012-step-0003` with state.safetensors (weights, optimizer, label generations, random
 generators) and state.json (position and order in the epoch, losses so far). It is written beside its place and

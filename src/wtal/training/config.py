@@ -3,6 +3,7 @@
 Recipes do not inherit from each other, and nothing is set elsewhere: what is not in the file has the default below.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,8 +15,10 @@ import yaml
 from wtal.errors import InputError, did_you_mean
 from wtal.evaluate.protocols import protocol_named
 from wtal.files import written_whole
-from wtal.propose import Proposer
+from wtal.pool import Pooling
+from wtal.propose import PAPER, Proposer
 from wtal.pseudo.delta import First, Schedule, Stage
+from wtal.pseudo.flanks import QUARTER, Flanks
 from wtal.pseudo.linpro import Rows, Solution
 from wtal.typed import parse, plain
 
@@ -28,10 +31,12 @@ class Optimizer:
     betas: tuple[float, float] = (0.9, 0.99)
     eps: float = 1e-8
     weight_decay: float = 5e-4
+    clip_norm: float | None = None
+    """Gradients of a greater norm are shortened to this one; null: never."""
 
 
 @dataclass(frozen=True)
-class Sampling:
+class SegmentSampling:
     """Which snippets of a video a training step sees."""
 
     segments: int | None = None
@@ -49,37 +54,52 @@ class TargetSettings:
     """How pseudo labels are made, and when; without stages there are none."""
 
     stages: tuple[Stage, ...] = ()
-    """What supervises when (see wtal.pseudo.delta); a stage's temperature takes the place of the proposer's."""
+    """What supervises when (see wtal.pseudo.delta); a stage's temperature takes the place of the
+    fusion's; NMS has none."""
     first: First = "raw"
     """What a change (source delta) means for the first generation: the labels themselves, or nothing."""
     classes: Literal["tags", "scores"] = "tags"
-    """Look for the video's tags, or for the classes whose video score reaches the proposer's class_threshold."""
+    """Look for the video's tags, or for the classes whose video score reaches the cut's class_threshold."""
     background: bool = False
     """Whether the model's background column takes part like a class."""
     dropout: bool = False
     """Whether dropout stays on while the labels are made."""
-    proposer: Proposer = field(default_factory=lambda: Proposer(temperature=0.1))
-    rows: Rows = "sum"
-    """LinPro: whether a contrast is of sums (the paper's equation) or of means (its text)."""
+    proposer: Proposer = field(default_factory=lambda: PAPER.at_temperature(0.1))
+    """How maps become the instances that labels are made from."""
+    rows: Rows = "mean"
+    """LinPro: whether a contrast is of means (the paper's text) or of sums (its equation)."""
     upper: float = np.inf
     """LinPro: the largest label."""
     solution: Solution = "least_norm"
     """LinPro: which of all minimal solutions."""
-    flank_scale: float = 0.25
-    """LinPro: flanks of scale * length ** power snippets."""
-    flank_power: float = 1.0
+    flanks: Flanks = QUARTER
+    """LinPro: how far on either side of an instance its contrast looks."""
+
+
+@dataclass(frozen=True)
+class BoxSettings:
+    """Which of the instances that a teacher finds in the training videos become boxes for a detector."""
+
+    least_weight: float = 0.3
+    """A box's weight is its score over the best one of its class in the video; boxes of less weight are left out."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least_weight <= 1:
+            raise InputError(f"boxes.least_weight must be from 0 to 1, got {self.least_weight}")
 
 
 @dataclass(frozen=True)
 class LocalizeSettings:
     """How the trained model's maps become instances in seconds, and by which protocols those are scored."""
 
-    proposer: Proposer = field(default_factory=Proposer)
+    proposer: Proposer = PAPER
     offset_snippets: float | None = None
     """Where the first snippet starts on the video's clock, in snippets; null: as the store says."""
     segments: int | None = None
     """How many snippets of a longer video the model is shown, evenly spread; null: all."""
-    protocols: tuple[str, ...] = ("thumos14", "thumos14-wtalc")
+    pool: Pooling | None = None
+    """How a detector's instances and its teacher's become one set; null: the model has no teacher."""
+    protocols: tuple[str, ...] = ("thumos14", "thumos14-paper")
 
 
 @dataclass(frozen=True)
@@ -91,20 +111,24 @@ class Recipe:
     epochs: int
     learning_rate: tuple[tuple[int, float], ...]
     """Stages [until_epoch, rate]: the rate holds for the epochs before until_epoch."""
+    anneal: Literal["none", "cosine"] = "none"
+    """Whether the rate falls along half a cosine besides, to nothing at the end of training."""
     model_options: Mapping[str, Any] = field(default_factory=dict)
-    stream_weights: tuple[float, ...] = (1.0,)
-    """With more than one, as many models, each for its equal part of the features (RGB, flow); what they find is
-    pooled with scores times these weights."""
+    stream_weights: Mapping[str, float] = field(default_factory=dict)
+    """One model for each named stream of the features (rgb, flow); what they find is pooled with scores times these
+    weights. Empty: one model for all features."""
     train_split: str = "train"
     test_split: str = "test"
     batch_videos: int = 10
     """Videos per step."""
     reduction: Literal["sum", "mean"] = "sum"
     """Whether the losses of a step's videos are summed or averaged; beside weight decay it matters."""
-    sampling: Sampling = field(default_factory=Sampling)
+    sampling: SegmentSampling = field(default_factory=SegmentSampling)
     optimizer: Optimizer = field(default_factory=Optimizer)
     seed: int = 0
     targets: TargetSettings = field(default_factory=TargetSettings)
+    boxes: BoxSettings | None = None
+    """What a detector is taught; null: the model is no detector."""
     test: LocalizeSettings = field(default_factory=LocalizeSettings)
 
     def __post_init__(self) -> None:
@@ -118,6 +142,8 @@ class Recipe:
             raise InputError(f"learning_rate must have increasing epochs up to {self.epochs} at least, got {until}")
         for protocol in self.test.protocols:
             protocol_named(protocol)
+        if (self.boxes is None) != (self.test.pool is None):
+            raise InputError("a detector's recipe has both, boxes and test.pool; that of another model neither")
         stages = self.schedule.stages  # which checks itself
         if stages and not stages[0].relabel:
             raise InputError("the first of targets.stages must make labels (relabel: true), since none are at hand")
@@ -133,7 +159,8 @@ class Recipe:
         >>> Recipe("rskp", 3, ((1, 0.5), (3, 0.1))).rate_at(1)
         0.1
         """
-        return next(rate for until, rate in self.learning_rate if epoch < until)
+        rate = next(rate for until, rate in self.learning_rate if epoch < until)
+        return rate if self.anneal == "none" else rate * (1 + math.cos(math.pi * epoch / self.epochs)) / 2
 
     def with_seed(self, seed: int) -> "Recipe":
         """The same recipe from another seed."""
@@ -141,8 +168,14 @@ class Recipe:
 
 
 def read_recipe(path: Path | str) -> Recipe:
-    """The recipe in a YAML file, or one that comes with wtal, by name (demo); a wrong key, type or value is an error
-    that names the file and the key."""
+    """Read a recipe; a wrong key, type or value is an error that names the file and the key.
+
+    Args:
+        path: A YAML file, or the name of a recipe that comes with wtal (`demo`).
+
+    Returns:
+        The recipe, with defaults for what the file leaves out.
+    """
     own = shipped_recipes()
     path = own.get(str(path), Path(path))
     try:
@@ -161,14 +194,15 @@ def read_recipe(path: Path | str) -> Recipe:
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """The recipes that come with wtal, by name."""
-    return {path.stem: path for path in sorted(recipes_folder().glob("*.yaml"))}
-
-
-def recipes_folder() -> Path:
-    """Where the recipes that come with wtal lie: inside the package where it is installed, recipes/ in a checkout."""
+    """The recipes that come with wtal: inside the package where it is installed, in recipes/ in a checkout."""
     package = Path(__file__).parents[1]
-    return next((one for one in (package / "recipes", package.parents[1] / "recipes") if one.is_dir()), package)
+    folder = next((one for one in (package / "recipes", package.parents[1] / "recipes") if one.is_dir()), package)
+    return recipes_in(folder)
+
+
+def recipes_in(folder: Path) -> dict[str, Path]:
+    """The recipes in a folder by name."""
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def write_recipe(path: Path, recipe: Recipe) -> None:

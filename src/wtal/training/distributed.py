@@ -5,14 +5,29 @@ follows the video, so the result is that of one process with the same step, but 
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import distributed, nn
+
+from wtal.formats.targets import from_parts, to_parts
+
+
+@dataclass(frozen=True)
+class Share:
+    """A process's part of a step's videos.
+
+    With more processes than videos some process has none. It goes through the first one all the same, with losses that
+    count 0, because it must be there when processes exchange what they have.
+    """
+
+    videos: list[int]
+    counts: float
 
 
 @dataclass(frozen=True)
@@ -27,15 +42,18 @@ class Group:
         """Whether this process writes files and shows progress."""
         return self.rank == 0
 
-    def share(self, numbers: Sequence[int]) -> list[int]:
+    def share(self, numbers: Sequence[int]) -> "Share":
         """This process's part of a step's videos: consecutive ones, so that by rank they are in the step's order.
 
-        >>> [Group(rank, 2).share([5, 6, 7]) for rank in range(2)]
+        >>> [Group(rank, 2).share([5, 6, 7]).videos for rank in range(2)]
         [[5, 6], [7]]
+        >>> Group(1, 2).share([5])
+        Share(videos=[5], counts=0.0)
         """
         quotient, rest = divmod(len(numbers), self.size)
         start = self.rank * quotient + min(self.rank, rest)
-        return list(numbers[start : start + quotient + (self.rank < rest)])
+        mine = list(numbers[start : start + quotient + (self.rank < rest)])
+        return Share(mine, 1.0) if mine else Share(list(numbers[:1]), 0.0)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter], numbers: Sequence[float]) -> list[float]:
         """Sum gradients over the processes in place, and further numbers with them, in one exchange."""
@@ -54,20 +72,21 @@ class Group:
             parameter.grad = total.view_as(parameter).to(parameter.dtype) if any_has else None
         return [float(value) for value in exact.tolist()]
 
-    def from_leader(self, arrays: Mapping[str, Any] | None, device: torch.device) -> Mapping[str, Any]:
-        """The leading process's numpy arrays by name, in all processes; the others give None."""
-        if self.size > 1:
-            told: list[Any] = [arrays and {name: (array.shape, array.dtype) for name, array in arrays.items()}]
-            distributed.broadcast_object_list(told, src=0, device=device)
-            result = {}
-            for name, (shape, dtype) in told[0].items():
-                array = np.empty(shape, dtype) if arrays is None else arrays[name]
-                tensor = torch.from_numpy(array).to(device)
-                distributed.broadcast(tensor, src=0)
-                result[name] = tensor.cpu().numpy()
-            return result
-        assert arrays is not None
-        return arrays
+    def from_leader(self, targets: csr_array | None, n_columns: int, device: torch.device) -> csr_array:
+        """The leading process's sparse matrix in all processes; the others give None."""
+        if self.size == 1:
+            assert targets is not None
+            return targets
+        arrays = None if targets is None else to_parts(targets)
+        told: list[Any] = [arrays and {name: (array.shape, array.dtype) for name, array in arrays.items()}]
+        distributed.broadcast_object_list(told, src=0, device=device)
+        parts = {}
+        for name, (shape, dtype) in told[0].items():
+            array = np.empty(shape, dtype) if arrays is None else arrays[name]
+            tensor = torch.from_numpy(array).to(device)
+            distributed.broadcast(tensor, src=0)
+            parts[name] = tensor.cpu().numpy()
+        return from_parts(parts, n_columns)
 
     def wait(self) -> None:
         """Until all processes are here."""

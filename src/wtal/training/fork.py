@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from wtal.errors import InputError
-from wtal.training.config import LocalizeSettings, Recipe, TargetSettings, read_recipe
+from wtal.training.config import LocalizeSettings, Recipe, TargetSettings
 from wtal.training.run import Run
 from wtal.typed import differences, plain
 
@@ -53,11 +53,11 @@ def fork(base: Run, recipe: Recipe, into: Run) -> None:
 
     `wtal.train(recipe, …, into.path, resume=True)` then goes on from there.
     """
-    shared = read_recipe(base.path / "config.yaml")
+    shared = base.recipe
     changed = differences(training_of(shared), training_of(beginning(recipe, shared.epochs)))
     if changed:
         raise InputError(f"{base.path} is not the beginning of this recipe: {'; '.join(changed)}")
-    if (into.path / "config.yaml").exists():
+    if into.begun:
         raise InputError(f"{into.path} holds a run already")
     last = base.checkpoints / f"epoch-{shared.epochs:04d}-step-0000"
     environment = base.environment()
@@ -69,5 +69,4 @@ def fork(base: Run, recipe: Recipe, into: Run) -> None:
         shutil.copyfile(base.path / "metrics.jsonl", into.path / "metrics.jsonl")
     except OSError as error:
         raise InputError(f"cannot begin {into.path} as a copy of {base.path}: {error}") from error
-    # the configuration comes last: without it the folder holds no run
     into.begin(recipe, {**environment, "forked_from": {"run": base.path.name, "epoch": shared.epochs}})

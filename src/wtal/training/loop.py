@@ -2,23 +2,22 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from wtal.errors import InputError, Interrupted
-from wtal.formats.targets import from_parts, to_parts
 from wtal.losses import signed_cross_entropy
 from wtal.models.protocol import Batch, Output
 from wtal.pseudo.delta import Stage
 from wtal.training.checkpoint import State
 from wtal.training.config import Recipe
-from wtal.training.distributed import ALONE, Group
+from wtal.training.distributed import ALONE, Group, Share
 from wtal.training.relabel import Generation, relabel, target
 from wtal.training.videos import Batches, Videos, shuffled, video_seeds
 
@@ -27,7 +26,7 @@ from wtal.training.videos import Batches, Videos, shuffled, video_seeds
 class Status:
     """Where training is: `completed` of `total` steps of the epoch, or videos of a pass; losses are means per video."""
 
-    phase: Literal["training", "labels", "predictions"]
+    phase: Literal["boxes", "training", "labels", "predictions"]
     epoch: int
     epochs: int
     completed: int
@@ -60,9 +59,10 @@ def fit(
     workers: int = 1,
 ) -> None:
     """Train from where `state` stands to the recipe's last epoch."""
-    model, optimizer, schedule = state.model.train(), state.optimizer, recipe.schedule
-    size = recipe.batch_videos
+    model, schedule, size = state.model.train(), recipe.schedule, recipe.batch_videos
     n_steps = math.ceil(len(videos) / size)
+    if not (state.epoch or state.step):
+        model.begin(Batches(videos))
     for epoch in range(state.epoch, recipe.epochs):
         begun = time.perf_counter()
         making = schedule.relabels(epoch)
@@ -70,36 +70,15 @@ def fit(
             renew_targets(state, recipe, videos, making, hooks=hooks, group=group, workers=workers)
             hooks.save()
         stage = schedule.active(epoch)
-        for parameters in optimizer.param_groups:
+        for parameters in state.optimizer.param_groups:
             parameters["lr"] = recipe.rate_at(epoch)
         state.order = state.order or shuffled(len(videos), seed=recipe.seed, epoch=epoch)
 
-        for step in range(state.step, n_steps):
-            numbers = state.order[step * size : (step + 1) * size]
-            mine = group.share(numbers)
-            # with fewer videos than processes one takes the step's first without tags, which counts for nothing,
-            # so that it is there when processes exchange what they have
-            seen = mine or numbers[:1]
-            seeds = video_seeds(recipe.seed, epoch, seen)
-            snippets = videos.sampled(seen, seeds, recipe.sampling)
-            batch = videos.batch(seen, seeds=seeds, snippets=snippets if recipe.sampling.segments else None)
-            batch = batch if mine else batch.untagged()
-            output = model(batch)
-            losses = model.losses(output, batch, epoch)
-            if stage:
-                rows = target(stage, state.generations, recipe.targets, np.concatenate(snippets))
-                losses["pseudo"] = stage.weight_at(epoch) * pseudo_loss(output, batch, rows)
-            total = torch.stack(list(losses.values())).sum() / (len(numbers) if recipe.reduction == "mean" else 1)
-            (total if mine else 0.0 * total).backward()  # type: ignore[no-untyped-call]
-            values = [float(loss.detach()) if mine else 0.0 for loss in losses.values()]
-            *values, stops = group.sum_gradients(model.parameters(), [*values, float(hooks.stop())])
-            _refuse_not_finite(dict(zip(losses, values, strict=True)), epoch, step, [videos.names[n] for n in numbers])
-            optimizer.step()
-            optimizer.zero_grad()
-            model.end_step(output, batch, epoch)
-
-            state.step = step + 1
-            for name, value in zip(losses, values, strict=True):
+        for number in range(state.step, n_steps):
+            numbers = state.order[number * size : (number + 1) * size]
+            losses, stops = step(state, recipe, videos, numbers, epoch, stage, stop=hooks.stop, group=group)
+            state.step = number + 1
+            for name, value in losses.items():
                 state.totals[name] = state.totals.get(name, 0.0) + value
             done = min(state.step * size, len(videos))
             means = {name: value / done for name, value in state.totals.items()}
@@ -121,6 +100,48 @@ def fit(
             hooks.save()
 
 
+def step(
+    state: State,
+    recipe: Recipe,
+    videos: Videos,
+    numbers: Sequence[int],
+    epoch: int,
+    stage: Stage | None,
+    *,
+    stop: Callable[[], bool],
+    group: Group,
+) -> tuple[dict[str, float], bool]:
+    """One step of the optimizer on these videos: its losses, summed over videos and processes, and whether to stop."""
+    model = state.model
+    share = group.share(numbers)
+    batch, snippets = _seen(videos, share, recipe, epoch)
+    output = model(batch)
+    losses = model.losses(output, batch, epoch)
+    if stage:
+        rows = target(stage, state.generations, recipe.targets, videos.rows(share.videos, snippets))
+        losses["pseudo"] = stage.weight_at(epoch) * pseudo_loss(output, batch, rows)
+    total = torch.stack(list(losses.values())).sum() / (len(numbers) if recipe.reduction == "mean" else 1)
+    (share.counts * total).backward()  # type: ignore[no-untyped-call]
+    values = [float(loss.detach()) if share.counts else 0.0 for loss in losses.values()]
+    *values, stops = group.sum_gradients(model.parameters(), [*values, float(stop())])
+    summed = dict(zip(losses, values, strict=True))
+    _refuse_not_finite(summed, epoch, state.step, [videos.names[number] for number in numbers])
+    if recipe.optimizer.clip_norm is not None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.optimizer.clip_norm)
+    state.optimizer.step()
+    state.optimizer.zero_grad()
+    model.end_step(output, batch, epoch)
+    return summed, bool(stops)
+
+
+def _seen(videos: Videos, share: Share, recipe: Recipe, epoch: int) -> tuple[Batch, list[Int[np.ndarray, " _"]]]:
+    """This process's part of a step's videos, and which of its snippets are seen of each."""
+    seeds = video_seeds(recipe.seed, epoch, share.videos)
+    snippets = videos.sampled(share.videos, seeds, recipe.sampling)
+    batch = videos.batch(share.videos, seeds=seeds, snippets=snippets if recipe.sampling.segments else None)
+    return batch if share.counts else batch.untagged(), snippets
+
+
 def pseudo_loss(output: Output, batch: Batch, rows: Float[np.ndarray, "n c"]) -> Float[Tensor, ""]:
     """The pseudo-label loss (Eq. 9) on all logits that the model offers, by their shares, summed over videos."""
     wanted = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(batch.features.device)
@@ -131,23 +152,22 @@ def pseudo_loss(output: Output, batch: Batch, rows: Float[np.ndarray, "n c"]) ->
 def renew_targets(
     state: State, recipe: Recipe, videos: Videos, stage: Stage, *, hooks: Hooks, group: Group, workers: int
 ) -> None:
-    """Make the labels of a new generation in the leading process and give them to all."""
-    parts = None
+    """Make the targets of a new generation in the leading process and give them to all."""
+    targets = None
     if group.leads:
         made = relabel(
             state.model,
             videos,
-            recipe.targets,
+            recipe,
             stage,
-            seed=recipe.seed,
             workers=workers,
             watch=lambda n: hooks.watch(Status("labels", stage.from_epoch, recipe.epochs, n, len(videos))),
         )
-        parts = to_parts(made.targets)
+        targets = made.targets
         hooks.targets_made(made, stage.from_epoch)
     width = len(videos.store.classes) + recipe.targets.background
-    shared = group.from_leader(parts, videos.device)
-    state.generations = state.generations.renewed(from_parts(shared, width), stage.from_epoch)
+    shared = group.from_leader(targets, width, videos.device)
+    state.generations = state.generations.renewed(shared, stage.from_epoch)
     state.model.targets_changed()
 
 

@@ -4,29 +4,28 @@ One pass over the training videos → TCAM → the same candidates-and-fusion ca
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
 from wtal.errors import InputError
 from wtal.formats.targets import write_targets
-from wtal.formats.tcam import VideoMap
+from wtal.forward import activation_maps
 from wtal.instances import Instances
-from wtal.models.protocol import Model, Output
+from wtal.maps import ActivationMap
+from wtal.models.protocol import Model
 from wtal.pseudo.delta import Stage, delta_targets
-from wtal.pseudo.flanks import Flanks
 from wtal.pseudo.linpro import Labels, make_all_targets
-from wtal.training.config import TargetSettings
+from wtal.training.config import Recipe, TargetSettings
 from wtal.training.videos import Videos, video_seeds
 
 
 @dataclass(frozen=True, eq=False)
 class Generation:
-    """Labels of all training videos, their snippets behind each other, and the instances they were made from.
+    """Targets of all training videos, their snippets concatenated, and the instances they were made from.
 
     A video has labels of few classes, and of 200 the others' zeros would fill the memory: the labels are sparse.
     """
@@ -66,27 +65,45 @@ def target(
 def relabel(
     model: Model,
     videos: Videos,
-    settings: TargetSettings,
+    recipe: Recipe,
     stage: Stage,
     *,
-    seed: int,
     workers: int = 1,
     watch: Callable[[int], None] = lambda _: None,
 ) -> Generation:
-    """Labels of every training video from the model as it is; `watch` hears how many videos the model has seen."""
-    wanted = len(videos.store.classes) + settings.background
+    """Targets of every training video from the model as it is; `watch` hears how many videos the model has seen."""
     return targets_from(
-        _maps(model, videos, settings, wanted, epoch=stage.from_epoch, seed=seed),
+        target_maps(model, videos, recipe, epoch=stage.from_epoch),
         videos.tags,
-        settings,
+        recipe.targets,
         temperature=stage.temperature,
         workers=workers,
         watch=watch,
     )
 
 
+def target_maps(model: Model, videos: Videos, recipe: Recipe, *, epoch: int) -> Iterator[tuple[ActivationMap, ...]]:
+    """Each video's maps to make targets from, one per stream: as at test, but for what the recipe's targets say."""
+    settings, training = recipe.targets, model.training
+    model.train(settings.dropout)
+    try:
+        for numbers in videos.in_order():
+            names = [videos.names[number] for number in numbers]
+            yield from activation_maps(
+                model,
+                names,
+                [videos.store.features(name) for name in names],
+                columns=len(videos.store.classes) + settings.background,
+                segments=recipe.test.segments,
+                for_targets=True,
+                seeds=video_seeds(recipe.seed, epoch, numbers),
+            )
+    finally:
+        model.train(training)
+
+
 def targets_from(
-    maps: Iterable[Sequence[VideoMap]],
+    maps: Iterable[Sequence[ActivationMap]],
     tags: Float[np.ndarray, "n c"],
     settings: TargetSettings,
     *,
@@ -95,7 +112,7 @@ def targets_from(
     watch: Callable[[int], None] = lambda _: None,
 ) -> Generation:
     """Labels from the maps of each video, one per stream; the videos' tags are rows of `tags`."""
-    proposer = replace(settings.proposer, temperature=temperature)
+    proposer = settings.proposer.at_temperature(temperature)
     n_classes = tags.shape[1]
     wanted = n_classes + settings.background
     found: list[tuple[Instances, int]] = []
@@ -111,7 +128,7 @@ def targets_from(
         wanted,
         workers=workers,
         rows=settings.rows,
-        flanks=Flanks(settings.flank_scale, settings.flank_power),
+        flanks=settings.flanks,
         upper=settings.upper,
         solution=settings.solution,
     )
@@ -121,7 +138,7 @@ def targets_from(
 
 
 def _joined(labels: Sequence[Labels], n_classes: int) -> csr_array:
-    """The labels of the videos, their snippets behind each other."""
+    """The targets of the videos, their snippets concatenated."""
     values, rows, columns = [np.zeros(0, np.float32)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     start = 0
     for one in labels:
@@ -133,36 +150,6 @@ def _joined(labels: Sequence[Labels], n_classes: int) -> csr_array:
         start += one.shape[0]
     places = (np.concatenate(rows), np.concatenate(columns))
     return csr_array((np.concatenate(values), places), shape=(start, n_classes))
-
-
-def _maps(
-    model: Model, videos: Videos, settings: TargetSettings, wanted: int, *, epoch: int, seed: int
-) -> Iterator[list[VideoMap]]:
-    """Each video's maps to make labels from, one per stream, `wanted` columns wide; the model does not see the tags."""
-    training = model.training
-    model.train(settings.dropout)
-    try:
-        for numbers in videos.in_order():
-            seeds = video_seeds(seed, epoch, numbers)
-            with torch.no_grad():
-                output: Output = model(videos.batch(numbers, tagged=False, seeds=seeds))
-            start = videos.offsets[numbers[0]]
-            for row, number in enumerate(numbers):
-                part = slice(videos.offsets[number] - start, videos.offsets[number + 1] - start)
-                yield [_map(videos.names[number], one, part, row, wanted) for one in output.maps]
-    finally:
-        model.train(training)
-
-
-def _map(name: str, output: Output, part: slice, row: int, wanted: int) -> VideoMap:
-    tcam = output.tcam if output.target_tcam is None else output.target_tcam
-    if tcam.shape[1] < wanted:
-        raise InputError("labels.background is true, but the model's TCAM has no column for background")
-    curves, scores, attention = (
-        values.double().cpu().numpy()
-        for values in (tcam[part, :wanted], output.video_scores[row, :wanted], output.attention[part])
-    )
-    return VideoMap(name, curves, scores, attention, output.weight)
 
 
 def write_generation(path: Path, generation: Generation, videos: Videos, *, background: bool) -> None:

@@ -6,17 +6,19 @@ RUN/metrics.jsonl       one line per epoch, and one per generation of labels
 RUN/tensorboard/        the same as curves, if asked for
 RUN/checkpoints/        the newest two
 RUN/targets/            each generation of pseudo labels
-RUN/model/              the trained model, for Localizer.load
+RUN/model/              the trained model, for Localizer.load; in teacher/ that of a detector's teacher
+RUN/boxes.json          what a detector is taught, in seconds; a box's score is its weight
 RUN/predictions.json    its instances in the test videos, in seconds
-RUN/evaluation.json     their scores, where the truth is known
+RUN/evaluation.json     their scores, {} where the truth is not known; written last: a run that has it has ended
 """
 
 import json
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,9 +27,38 @@ from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.evaluate import score
 from wtal.files import read_json, written_whole
+from wtal.formats import read_predictions
 from wtal.instances import Instances
+from wtal.localize import TEACHER
 from wtal.training.config import Recipe, read_recipe, write_recipe
 from wtal.typed import differences, plain
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a run has logged, and the numbers of lines that cannot be read."""
+
+    entries: tuple[dict[str, Any], ...] = ()
+    damaged: tuple[int, ...] = ()
+
+    @property
+    def epochs(self) -> list[dict[str, Any]]:
+        """What was logged at the end of each epoch."""
+        return [line for line in self.entries if "event" not in line]
+
+    @property
+    def epochs_done(self) -> int:
+        """How many epochs have ended."""
+        return max((line["epoch"] + 1 for line in self.epochs), default=0)
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """What was logged beside the epochs: `labels` or `evaluation`."""
+        return [line for line in self.entries if line.get("event") == kind]
+
+    @property
+    def generations(self) -> list[int]:
+        """The epochs at whose start pseudo labels were made."""
+        return [line["epoch"] for line in self.events("labels")]
 
 
 @dataclass(frozen=True)
@@ -35,6 +66,21 @@ class Run:
     """The folder of one run."""
 
     path: Path
+
+    @property
+    def begun(self) -> bool:
+        """Whether the folder holds a run: its recipe is written last of what a run begins with."""
+        return (self.path / "config.yaml").exists()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is done with everything: its scores are written last, {} if there are none."""
+        return (self.path / "evaluation.json").exists()
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """The recipe that the run was begun with."""
+        return read_recipe(self.path / "config.yaml")
 
     @property
     def checkpoints(self) -> Path:
@@ -45,21 +91,34 @@ class Run:
         """Where the labels that were made at the start of `epoch` lie."""
         return self.path / "targets" / f"epoch-{epoch:04d}.npz"
 
+    def predictions(self, classes: Sequence[str]) -> dict[str, Instances] | None:
+        """The instances that were found in the test videos; None if there are none (yet)."""
+        path = self.path / "predictions.json"
+        return read_predictions(path, classes) if path.exists() else None
+
+    @property
+    def boxes(self) -> Path:
+        """Where the boxes lie that a detector is taught."""
+        return self.path / "boxes.json"
+
+    @property
+    def teacher(self) -> Path:
+        """Where the copy of a detector's teacher lies."""
+        return self.path / "model" / TEACHER
+
     @property
     def evaluation(self) -> dict[str, Any] | None:
-        """The final scores by protocol; None if the truth was not known or the run has not ended."""
+        """The final scores by protocol, empty if the truth was not known; None if the run has not ended."""
         return read_json(self.path / "evaluation.json")
 
     def environment(self) -> dict[str, Any] | None:
         """What was written about machine and data when the run began; None if it has not begun."""
-        return read_json(self.path / "environment.json")
+        return read_json(self.path / "environment.json") if self.begun else None
 
     def begin(self, recipe: Recipe, environment: dict[str, Any]) -> None:
-        """Write down what is asked, in a folder that holds no other run."""
+        """Write down what is asked, in a folder that holds no other run; the recipe last, which makes it one."""
+        self._write_json("environment.json", environment)
         write_recipe(self.path / "config.yaml", recipe)
-        with written_whole(self.path / "environment.json") as file:
-            json.dump(environment, file, indent=1)
-            file.write("\n")
 
     def refuse_other_work(self, recipe: Recipe, store: Store) -> None:
         """Make sure that this folder's run is of the same recipe and data set."""
@@ -70,18 +129,12 @@ class Run:
                 f"{known['data']['fingerprint'][:8]}) than {store.path} ({store.fingerprint[:8]}); resume with that "
                 "one, or start anew in another --run folder"
             )
-        if (self.path / "config.yaml").exists():
-            changed = differences(plain(read_recipe(self.path / "config.yaml")), plain(recipe))
-            if changed:
-                raise InputError(
-                    f"{self.path} was begun with another recipe: {'; '.join(changed)}. Resume with its own, "
-                    f"{self.path / 'config.yaml'}, or start anew in another --run folder"
-                )
-
-    def begun_seed(self) -> int | None:
-        """The seed of the run in this folder, if there is one."""
-        path = self.path / "config.yaml"
-        return read_recipe(path).seed if path.exists() else None
+        changed = differences(plain(self.recipe), plain(recipe)) if self.begun else None
+        if changed:
+            raise InputError(
+                f"{self.path} was begun with another recipe: {'; '.join(changed)}. Resume with its own, "
+                f"{self.path / 'config.yaml'}, or start anew in another --run folder"
+            )
 
     def log(self, line: Mapping[str, Any]) -> None:
         """Append a line to metrics.jsonl."""
@@ -93,13 +146,13 @@ class Run:
                 f"cannot write {self.path / 'metrics.jsonl'}: {error.strerror}; --resume goes on"
             ) from error
 
-    def metrics(self) -> tuple[list[dict[str, Any]], list[int]]:
-        """The entries of metrics.jsonl, and the numbers of lines that cannot be read; nothing of a run not begun."""
+    def metrics(self) -> Log:
+        """What metrics.jsonl holds; nothing of a run that has not begun."""
         path = self.path / "metrics.jsonl"
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            return [], []
+            return Log()
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot read {path}: {error}") from error
         entries, damaged = [], []
@@ -109,12 +162,12 @@ class Run:
                 entries.append({**entry, "epoch": int(entry["epoch"])})
             except (ValueError, TypeError, KeyError):
                 damaged.append(number)
-        return entries, damaged
+        return Log(tuple(entries), tuple(damaged))
 
     def rewind_log(self, epoch: int, targets_epoch: int | None) -> None:
         """Drop what was logged after the checkpoint that is gone on from, and a half-written last line."""
         kept = []
-        for entry in self.metrics()[0]:
+        for entry in self.metrics().entries:
             # labels are made at the start of an epoch, all else is logged at its end
             made = entry.get("event") == "labels"
             if (targets_epoch is not None and entry["epoch"] <= targets_epoch) if made else entry["epoch"] < epoch:
@@ -123,36 +176,25 @@ class Run:
             file.writelines(f"{json.dumps(entry)}\n" for entry in kept)
 
     def evaluate(self, predictions: dict[str, Instances], store: Store, recipe: Recipe) -> None:
-        """Score the predictions by the recipe's protocols and write evaluation.json, if the truth is known."""
-        scores = scored(predictions, store, recipe)
-        if scores is not None:
-            with written_whole(self.path / "evaluation.json") as file:
-                json.dump(scores, file, indent=1)
-                file.write("\n")
+        """Score the predictions by the recipe's protocols and write evaluation.json, which ends the run."""
+        self._write_json("evaluation.json", scored(predictions, store, recipe))
+
+    def _write_json(self, name: str, content: dict[str, Any]) -> None:
+        with written_whole(self.path / name) as file:
+            json.dump(content, file, indent=1)
+            file.write("\n")
 
 
-def scored(predictions: dict[str, Instances], store: Store, recipe: Recipe) -> dict[str, Any] | None:
-    """The scores of predictions by the recipe's protocols; None where the truth of its test videos is not known."""
-    if not (store.path / "gt.json").exists():
-        return None
+def scored(predictions: dict[str, Instances], store: Store, recipe: Recipe) -> dict[str, Any]:
+    """The scores of predictions by the recipe's protocols; none where the truth of its test videos is not known."""
+    if not predictions or not store.has_truth:
+        return {}
     truth = store.truth()
     split = recipe.test_split
-    if not any(video.subset == split and len(video.instances) for video in truth.videos.values()):
-        return None
+    if not any(video.split == split and len(video.instances) for video in truth.videos.values()):
+        return {}
     known = {name: found for name, found in predictions.items() if name in truth.videos}
-    scores = {}
-    for protocol in recipe.test.protocols:
-        result = score(known, truth, protocol=protocol, subset=split)
-        scores[protocol] = {
-            "tiou": list(result.tiou),
-            "map": [round(value, 4) for value in result.map.tolist()],
-            "average": {name: round(value, 4) for name, value in result.average.items()},
-            "ambiguous_list": False,
-            "n_videos": result.n_videos,
-            "n_truth": result.n_truth,
-            "n_predictions": result.n_predictions,
-        }
-    return scores
+    return {name: score(known, truth, protocol=name, split=split).as_dict() for name in recipe.test.protocols}
 
 
 def describe_environment(store: Store, recipe: Recipe, *, threads: int, device: str, processes: int) -> dict[str, Any]:

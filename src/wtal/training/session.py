@@ -6,24 +6,26 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from wtal.data.findings import some
 from wtal.data.store import Store
 from wtal.devices import choose_device
-from wtal.errors import DataWarning, InputError, MissingExtraError
+from wtal.errors import DataWarning, InputError, some
+from wtal.files import copy_whole
 from wtal.formats import write_predictions
-from wtal.localize import Card, Localizer
+from wtal.localize import Card, Localizer, model_folder, read_card
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
 from wtal.named import look_up
 from wtal.training import checkpoint
+from wtal.training.boxes import read_boxes, write_boxes
 from wtal.training.checkpoint import State
 from wtal.training.config import Recipe
-from wtal.training.distributed import Group, process_group
+from wtal.training.distributed import process_group
+from wtal.training.execution import Execution
 from wtal.training.loop import Hooks, Status, fit
 from wtal.training.relabel import Generation, write_generation
 from wtal.training.run import Run, describe_environment, scored
@@ -42,30 +44,24 @@ def session(
     run: Run,
     *,
     seed: int | None,
-    device: str,
     resume: bool,
-    threads: int | None,
-    checkpoint_every_s: float,
-    evaluate_every: int | None,
-    tensorboard: bool,
+    teacher: Path | None,
+    execution: Execution,
     watch: Callable[[Status], Any],
 ) -> Run:
     """See `wtal.training.train`."""
-    if evaluate_every is not None and evaluate_every < 1:
-        raise InputError(f"--evaluate-every must be 1 epoch or more, got {evaluate_every}")
-    if tensorboard and find_spec("tensorboard") is None:  # said before anything is written
-        raise MissingExtraError("tensorboard", "tb")
-    where = choose_device(device)
+    where = choose_device(execution.device)
     recipe = _with_seed(recipe, run, seed, resume)
-    if not resume and (run.path / "config.yaml").exists():
+    if not resume and run.begun:
         raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
     run.refuse_other_work(recipe, store)
+    _refuse_wrong_teacher(recipe, store, run, teacher)
     videos = Videos(store, recipe.train_split, where)
     _refuse_videos_without_tags(videos)
     _warn_of_classes_without_videos(videos)
     known = run.environment()
     # the order of sums depends on the number of threads, so a run keeps the one it began with
-    threads = int(known["threads"]) if known else threads or torch.get_num_threads()
+    threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
     with process_group(where) as group, _reproducible(where, threads):
         group.wait()  # no process may look at the folder after another has begun to write there
         state = _fresh_state(recipe, store, where)
@@ -74,14 +70,21 @@ def session(
             checkpoint.load(last, state)
         group.wait()
         if group.leads:
-            if known is None or not (run.path / "config.yaml").exists():
+            if known is None:
                 about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
                 run.begin(recipe, about)
+            if teacher is not None:
+                _take_teacher(run, recipe, store, teacher, execution.device, watch)
             run.rewind_log(state.epoch, state.generations.epoch)
-        wanted = tensorboard and group.leads
+        if recipe.boxes is not None:
+            group.wait()
+            videos.boxes = read_boxes(run.boxes, store, recipe.train_split)
+        wanted = execution.tensorboard and group.leads
         with curves(run.path) if wanted else nullcontext(_nothing) as draw:
             with _asked_to_stop() as stop:
-                hooks = _hooks(run, recipe, state, videos, group, checkpoint_every_s, evaluate_every, stop, watch, draw)
+                hooks = Hooks(stop=stop)
+                if group.leads:
+                    hooks = _hooks(run, recipe, state, videos, execution, stop, watch, draw)
                 workers = threads if len(videos) > MANY_VIDEOS else 1
                 fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
             if group.leads:
@@ -96,17 +99,16 @@ def _nothing(_: Mapping[str, Any]) -> None:
 
 
 def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Recipe:
-    if seed is None and resume:
-        seed = run.begun_seed()
+    if seed is None and resume and run.begun:
+        seed = run.recipe.seed
     return recipe if seed is None else recipe.with_seed(seed)
 
 
 def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
     options = model_options(recipe)
     torch.manual_seed(recipe.seed)
-    model = build(
-        recipe.model, len(store.classes), store.dimensions, stream_weights=recipe.stream_weights, **options
-    ).to(device)
+    n, d = len(store.classes), store.dimensions
+    model = build(recipe.model, n, d, streams=store.streams, stream_weights=recipe.stream_weights, **options).to(device)
     asked = recipe.optimizer
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[asked.name]
     optimizer = kind(
@@ -131,15 +133,12 @@ def _hooks(
     recipe: Recipe,
     state: State,
     videos: Videos,
-    group: Group,
-    every_s: float,
-    evaluate_every: int | None,
+    execution: Execution,
     stop: Callable[[], bool],
     watch: Callable[[Status], Any],
     draw: Callable[[Mapping[str, Any]], None],
 ) -> Hooks:
-    if not group.leads:
-        return Hooks(stop=stop)
+    """What the leading process does beside learning."""
     saved_at = time.monotonic()
 
     def save() -> None:
@@ -159,12 +158,12 @@ def _hooks(
     def epoch_ended(metrics: dict[str, Any]) -> None:
         log(metrics)
         done = metrics["epoch"] + 1
-        if evaluate_every and done % evaluate_every == 0 and done < recipe.epochs:
-            _evaluate_on_the_way(log, recipe, videos.store, state.model, metrics["epoch"])
+        if execution.evaluate_every and done % execution.evaluate_every == 0 and done < recipe.epochs:
+            _evaluate_on_the_way(log, run, recipe, videos.store, state.model, metrics["epoch"])
 
     return Hooks(
         save=save,
-        save_due=lambda: time.monotonic() - saved_at >= every_s,
+        save_due=lambda: time.monotonic() - saved_at >= execution.checkpoint_every_s,
         targets_made=targets_made,
         epoch_ended=epoch_ended,
         stop=stop,
@@ -172,44 +171,44 @@ def _hooks(
     )
 
 
-def _localizer(recipe: Recipe, store: Store, model: Model) -> Localizer:
+def _localizer(run: Run, recipe: Recipe, store: Store, model: Model) -> Localizer:
     card = Card(
         recipe.model,
         store.classes,
         store.dimensions,
-        model_options(recipe),
-        recipe.test.proposer,
-        recipe.test.offset_snippets,
-        recipe.stream_weights,
-        recipe.test.segments,
-        read_extraction(store.extraction),
+        model_options=model_options(recipe),
+        proposer=recipe.test.proposer,
+        timebase=store.clock,
+        offset_snippets=recipe.test.offset_snippets,
+        stream_weights=recipe.stream_weights,
+        segments=recipe.test.segments,
+        extraction=read_extraction(store.extraction),
+        pool=recipe.test.pool,
+        streams=store.streams,
     )
-    return Localizer(model.eval(), card)
-
-
-def _has_test_videos(recipe: Recipe, store: Store) -> bool:
-    return any(record.split == recipe.test_split for record in store.records.values())
+    return Localizer(model.eval(), card, None if recipe.test.pool is None else Localizer.load(run.teacher))
 
 
 def _evaluate_on_the_way(
-    log: Callable[[Mapping[str, Any]], None], recipe: Recipe, store: Store, model: Model, epoch: int
+    log: Callable[[Mapping[str, Any]], None], run: Run, recipe: Recipe, store: Store, model: Model, epoch: int
 ) -> None:
-    """Log the scores of the model as it is; it learns on as if nobody had looked."""
-    if not _has_test_videos(recipe, store):
+    """Log the scores of the model as it is, without any effect on training."""
+    if not store.has_split(recipe.test_split):
         return
-    scores = scored(_localizer(recipe, store, model).store(store, recipe.test_split), store, recipe)
+    scores = scored(_localizer(run, recipe, store, model).store(store, recipe.test_split), store, recipe)
     model.train()
-    if scores is not None:
+    if scores:
         averages = {protocol: one["average"] for protocol, one in scores.items()}
         log({"epoch": epoch, "event": "evaluation", "average": averages})
 
 
 def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callable[[Status], Any]) -> None:
     """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
-    localizer = _localizer(recipe, store, model)
+    localizer = _localizer(run, recipe, store, model)
     localizer.save(run.path)
-    if not _has_test_videos(recipe, store):
-        return  # one may train on tagged videos alone
+    if not store.has_split(recipe.test_split):  # one may train on tagged videos alone
+        run.evaluate({}, store, recipe)
+        return
 
     def track(names: tuple[str, ...]) -> Iterator[str]:
         for number, name in enumerate(names):
@@ -219,6 +218,41 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
     found = localizer.store(store, recipe.test_split, track=track)
     write_predictions(run.path / "predictions.json", found, store.classes)
     run.evaluate(found, store, recipe)
+
+
+def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path | None) -> None:
+    """Make sure that a detector has a teacher that knows the same classes and features, and no other model has one."""
+    if recipe.boxes is None:
+        if teacher is not None:
+            raise InputError(f"a teacher is for detectors, and {recipe.model} is none (its recipe has no boxes)")
+        return
+    if teacher is None:
+        if not run.boxes.exists():
+            raise InputError("this recipe teaches a detector and needs a trained run to learn from: --teacher RUN")
+        return
+    card = read_card(teacher)
+    if card.classes != store.classes or card.dimensions != store.dimensions:
+        raise InputError(
+            f"the teacher {teacher} knows {len(card.classes)} classes and {card.dimensions} dimensions, the store "
+            f"{store.path} has {len(store.classes)} and {store.dimensions}; they must be the same, in the same order"
+        )
+
+
+def _take_teacher(
+    run: Run, recipe: Recipe, store: Store, teacher: Path, device: str, watch: Callable[[Status], Any]
+) -> None:
+    """Copy the teacher into the run, which then needs nothing from elsewhere, and write down its boxes."""
+    if recipe.boxes is None or run.boxes.exists():
+        return
+    copy_whole(model_folder(teacher), run.teacher)
+
+    def track(names: tuple[str, ...]) -> Iterator[str]:
+        for number, name in enumerate(names):
+            watch(Status("boxes", 0, recipe.epochs, number, len(names)))
+            yield name
+
+    localizer = Localizer.load(run.teacher, device=device)
+    write_boxes(run.boxes, localizer, store, recipe.train_split, recipe.boxes, track=track)
 
 
 def _refuse_videos_without_tags(videos: Videos) -> None:

@@ -10,8 +10,10 @@ from jaxtyping import Float, Int
 
 from wtal.data.sampling import perturbed
 from wtal.data.store import Store
+from wtal.forward import packed
+from wtal.instances import Instances
 from wtal.models.protocol import Batch
-from wtal.training.config import Sampling
+from wtal.training.config import SegmentSampling
 
 #: videos that a pass over all of them takes at a time: enough to keep the processor busy
 PASS_VIDEOS = 10
@@ -20,8 +22,10 @@ PASS_VIDEOS = 10
 class Videos:
     """A split's videos by number, in the order of the store."""
 
-    def __init__(self, store: Store, split: str, device: torch.device) -> None:
-        self.store, self.names, self.device = store, store.names(split), device
+    def __init__(
+        self, store: Store, split: str, device: torch.device, boxes: Sequence[Instances] | None = None
+    ) -> None:
+        self.store, self.names, self.device, self.boxes = store, store.names(split), device, boxes
         self.tags: Float[np.ndarray, "n c"] = store.tags(split)
 
     def __len__(self) -> int:
@@ -29,40 +33,35 @@ class Videos:
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Where each video's snippets begin if all are laid behind each other, and the end of the last."""
+        """Where each video's snippets begin if those of all videos are concatenated, and the end of the last."""
         return tuple(np.cumsum([0, *(self.store.length(name) for name in self.names)]).tolist())
 
-    def sampled(self, numbers: Sequence[int], seeds: Sequence[int], sampling: Sampling) -> list[Int[np.ndarray, " _"]]:
-        """Which of all snippets, laid behind each other, a training step sees of these videos."""
-        chosen = []
-        for number, seed in zip(numbers, seeds, strict=True):
-            start, end = self.offsets[number : number + 2]
-            wanted = sampling.segments
-            if wanted is None or (end - start <= wanted and not sampling.repeat):
-                chosen.append(np.arange(start, end))
-            else:
-                chosen.append(start + perturbed(end - start, wanted, np.random.default_rng(seed)))
-        return chosen
+    def sampled(
+        self, numbers: Sequence[int], seeds: Sequence[int], sampling: SegmentSampling
+    ) -> list[Int[np.ndarray, " _"]]:
+        """Which of its snippets a training step sees of each of these videos."""
+        return [
+            _sampled(self.store.length(self.names[number]), seed, sampling)
+            for number, seed in zip(numbers, seeds, strict=True)
+        ]
 
     def batch(
         self,
         numbers: Sequence[int],
         *,
-        tagged: bool = True,
         seeds: Sequence[int] | None = None,
         snippets: Sequence[Int[np.ndarray, " _"]] | None = None,
     ) -> Batch:
-        """These videos, whole or these `snippets` of theirs, with their tags unless told otherwise."""
+        """These videos with their tags, whole or these `snippets` of theirs."""
         parts = [self.store.features(self.names[number]) for number in numbers]
         if snippets is not None:
-            starts = [self.offsets[number] for number in numbers]
-            parts = [part[rows - start] for part, rows, start in zip(parts, snippets, starts, strict=True)]
-        lengths = tuple(len(part) for part in parts)
-        features = torch.empty(sum(lengths), self.store.dimensions)
-        np.concatenate(parts, out=features.numpy(), casting="same_kind")
-        labels = torch.from_numpy(self.tags[list(numbers)]) if tagged else None
-        batch = Batch(features, lengths, labels, None if seeds is None else tuple(seeds))
-        return batch if self.device.type == "cpu" else batch.to(self.device)
+            parts = [part[rows] for part, rows in zip(parts, snippets, strict=True)]
+        boxes = None if self.boxes is None else [self.boxes[number] for number in numbers]
+        return packed(parts, self.device, tags=torch.from_numpy(self.tags[list(numbers)]), seeds=seeds, boxes=boxes)
+
+    def rows(self, numbers: Sequence[int], snippets: Sequence[Int[np.ndarray, " _"]]) -> Int[np.ndarray, " n"]:
+        """Where these snippets of these videos lie if the snippets of all videos are concatenated."""
+        return np.concatenate([self.offsets[n] + some for n, some in zip(numbers, snippets, strict=True)])
 
     def in_order(self) -> Iterator[list[int]]:
         """The videos' numbers, for a pass over all of them: a few at a time, as whole videos take memory."""
@@ -78,6 +77,13 @@ class Batches:
 
     def __iter__(self) -> Iterator[Batch]:
         return (self.videos.batch(numbers) for numbers in self.videos.in_order())
+
+
+def _sampled(length: int, seed: int, sampling: SegmentSampling) -> Int[np.ndarray, " _"]:
+    wanted = sampling.segments
+    if wanted is None or (length <= wanted and not sampling.repeat):
+        return np.arange(length)
+    return perturbed(length, wanted, np.random.default_rng(seed))
 
 
 def video_seeds(seed: int, epoch: int, numbers: Sequence[int]) -> list[int]:

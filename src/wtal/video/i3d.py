@@ -50,7 +50,7 @@ def same_padding(size: Sequence[int], kernel: Size, stride: Size) -> list[int]:
     return sides
 
 
-class Unit(nn.Conv3d):
+class ConvolutionUnit(nn.Conv3d):
     """Convolution and ReLU; the batch norm of training is folded into kernel and bias."""
 
     def __init__(self, c_in: int, c_out: int, kernel: Size = (1, 1, 1), stride: Size = (1, 1, 1)) -> None:
@@ -79,10 +79,10 @@ class Mixed(nn.Module):
 
     def __init__(self, c_in: int, b0: int, b1a: int, b1b: int, b2a: int, b2b: int, b3b: int) -> None:
         super().__init__()
-        self.b0 = Unit(c_in, b0)
-        self.b1a, self.b1b = Unit(c_in, b1a), Unit(b1a, b1b, (3, 3, 3))
-        self.b2a, self.b2b = Unit(c_in, b2a), Unit(b2a, b2b, (3, 3, 3))
-        self.b3a, self.b3b = Pool((3, 3, 3), (1, 1, 1)), Unit(c_in, b3b)
+        self.b0 = ConvolutionUnit(c_in, b0)
+        self.b1a, self.b1b = ConvolutionUnit(c_in, b1a), ConvolutionUnit(b1a, b1b, (3, 3, 3))
+        self.b2a, self.b2b = ConvolutionUnit(c_in, b2a), ConvolutionUnit(b2a, b2b, (3, 3, 3))
+        self.b3a, self.b3b = Pool((3, 3, 3), (1, 1, 1)), ConvolutionUnit(c_in, b3b)
 
     def forward(self, x: Float[Tensor, "n ci t h w"]) -> Float[Tensor, "n co t h w"]:
         """The branches' channels, one after the other."""
@@ -108,7 +108,7 @@ class I3D(nn.Module):
                 layer = Mixed(c_in, *sizes)
                 c_in = sum(sizes[index] for index in (0, 2, 4, 5))
             else:
-                layer = Unit(c_in, *sizes)
+                layer = ConvolutionUnit(c_in, *sizes)
                 c_in = sizes[0]
             self.add_module(name, layer)
 
@@ -118,6 +118,6 @@ class I3D(nn.Module):
             x = layer(x)
         return x.mean(dim=(2, 3, 4))
 
-    def units(self) -> dict[str, Unit]:
+    def units(self) -> dict[str, ConvolutionUnit]:
         """The layers that have weights, by name."""
-        return {name: module for name, module in self.named_modules() if isinstance(module, Unit)}
+        return {name: module for name, module in self.named_modules() if isinstance(module, ConvolutionUnit)}

@@ -20,11 +20,11 @@ from wtal.errors import InputError
 from wtal.timebase import TimeBase
 from wtal.video.decode import read_pictures
 from wtal.video.extractor import Extractor, Prepared
-from wtal.video.snippets import Sampling, Snippets
+from wtal.video.snippets import Sampling, SnippetFrames
 
 
 @dataclass(frozen=True)
-class Job:
+class VideoJob:
     """A video to extract, from snippet `start` on: those before it are at hand already."""
 
     name: str
@@ -33,7 +33,7 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Extracted:
     """The vectors of a video's next snippets."""
 
     name: str
@@ -65,19 +65,19 @@ class Features:
     duration_s: float
 
 
-Event = Rows | Ended | Failed
+Event = Extracted | Ended | Failed
 
 
 def extract_videos(
-    jobs: Sequence[Job], extractor: Extractor, sampling: Sampling, *, workers: int = 2
+    jobs: Sequence[VideoJob], extractor: Extractor, sampling: Sampling, *, workers: int = 2
 ) -> Generator[Event, None, None]:
     """What happens to the videos, as it happens; those that `workers` threads decode at once are intermixed."""
     if workers < 1:
         raise InputError(f"workers must be 1 or more, got {workers}")
-    ready: Queue[tuple[Job, Prepared | Ended | Exception]] = Queue(maxsize=2 * workers)
+    ready: Queue[tuple[VideoJob, Prepared | Ended | Exception]] = Queue(maxsize=2 * workers)
     stopped = threading.Event()
 
-    def feed(job: Job, pool: Executor) -> None:
+    def feed(job: VideoJob, pool: Executor) -> None:
         for item in _batches(job, extractor, sampling, pool):
             while not stopped.is_set():
                 with suppress(Full):
@@ -100,21 +100,21 @@ def extract_videos(
             decoders.shutdown(cancel_futures=True)
 
 
-def _event(job: Job, item: Prepared | Ended | Exception, extractor: Extractor) -> Event:
+def _event(job: VideoJob, item: Prepared | Ended | Exception, extractor: Extractor) -> Event:
     if isinstance(item, InputError):
         return Failed(job.name, item)
     if isinstance(item, Exception):
         raise item
-    return item if isinstance(item, Ended) else Rows(job.name, extractor.vectors(item))
+    return item if isinstance(item, Ended) else Extracted(job.name, extractor.vectors(item))
 
 
 def _batches(
-    job: Job, extractor: Extractor, sampling: Sampling, pool: Executor
+    job: VideoJob, extractor: Extractor, sampling: Sampling, pool: Executor
 ) -> Iterator[Prepared | Ended | Exception]:
     """A video's prepared snippets, several at a time, and how it ended."""
     try:
         pictures = read_pictures(job.path, fps=sampling.fps, geometry=extractor.geometry)
-        snippets = Snippets(pictures, sampling, extractor.picks(sampling.length_frames), job.start)
+        snippets = SnippetFrames(pictures, sampling, extractor.picks(sampling.length_frames), job.start)
         coming = iter(snippets)
         while batch := list(islice(coming, extractor.batch_snippets)):
             yield _stacked(pool.map(extractor.prepare, batch))
@@ -138,11 +138,11 @@ def video_features(
 ) -> Features:
     """The features of one video; `watch` hears how many seconds of it are through."""
     rows, duration_s = [], 0.0
-    with closing(extract_videos([Job(path.stem, path)], extractor, sampling, workers=workers)) as events:
+    with closing(extract_videos([VideoJob(path.stem, path)], extractor, sampling, workers=workers)) as events:
         for event in events:
             if isinstance(event, Failed):
                 raise event.error
-            if isinstance(event, Rows):
+            if isinstance(event, Extracted):
                 rows.append(event.vectors)
                 watch(sum(map(len, rows)) * sampling.timebase.snippet_s)
             else:

@@ -42,7 +42,7 @@ class Sampling:
 
 
 @dataclass(eq=False)
-class Snippets:
+class SnippetFrames:
     """The snippets of a stream of pictures, from number `start` on; `n_frames` counts the pictures seen.
 
     `picks` are the frames of a snippet that are wanted, by number; one beyond the snippet's length looks ahead. What

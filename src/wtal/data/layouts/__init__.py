@@ -1,46 +1,42 @@
-"""The published layouts of feature sets, one reader each: a folder or file in, a `Source` out."""
+"""Published layouts by name: a folder or file in, a `Source` out.
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+A new layout is one file here, with `read(path, given)` and `looks_like(path)`, and its name in `LAYOUTS`.
+"""
+
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any
 
-from wtal.data.source import Source
+from wtal.data.source import Given, Source
 from wtal.errors import InputError
-from wtal.timebase import TimeBase
 
-Layout = Literal["cola", "wtalc", "activitynet", "folder", "h5"]
-
-
-@dataclass(frozen=True)
-class Given:
-    """What the user says about a source beside its place: annotations, tags, class list, time base."""
-
-    gt: Path | None = None
-    tags: Path | None = None
-    classes: tuple[str, ...] | None = None
-    timebase: TimeBase = field(default_factory=TimeBase)
+#: modules of this package, in the order in which a data set is tried on them
+LAYOUTS = ("h5", "cola", "wtalc", "activitynet", "folder")
 
 
-def read_source(path: Path, layout: Layout, given: Given | None = None) -> Source:
-    """The data set at `path`, listed: nothing but names and headers is read yet."""
+def read_source(path: Path, layout: str | None = None, given: Given | None = None) -> Source:
+    """The data set at `path`, listed: nothing but names and headers is read yet.
+
+    Args:
+        path: Folder or file of the data set.
+        layout: One of `LAYOUTS`; by default the one that the files look like.
+        given: What the user says beside that.
+    """
     if not path.exists():
         raise InputError(f"{path} does not exist")
-    read: Callable[[Path, Given], Source] = import_module(f"wtal.data.layouts.{layout}").read
-    return read(path, given or Given())
+    source: Source = _module(layout or guess_layout(path)).read(path, given or Given())
+    return source
 
 
-def guess_layout(path: Path) -> Layout:
+def guess_layout(path: Path) -> str:
     """The layout of a published data set by the files it consists of."""
-    if path.suffix in (".h5", ".hdf5"):
-        return "h5"
-    if any((path / "features" / split).is_dir() for split in ("train", "test")):
-        return "cola"
-    if any(path.glob("*videoname.npy")) or any(path.glob("*/videoname.npy")):
-        return "wtalc"
-    if any(path.glob("activity_net*.json")):
-        return "activitynet"
-    if any(path.glob("*.csv")):
-        return "folder"
-    raise InputError(f"cannot tell the layout of {path}; say it with --layout {'|'.join(get_args(Layout))}")
+    for layout in LAYOUTS:
+        if _module(layout).looks_like(path):
+            return layout
+    raise InputError(f"cannot tell the layout of {path}; say it with --layout {'|'.join(LAYOUTS)}")
+
+
+def _module(layout: str) -> Any:
+    if layout not in LAYOUTS:
+        raise InputError(f"no layout {layout!r}; there are {', '.join(LAYOUTS)}")
+    return import_module(f"wtal.data.layouts.{layout}")

@@ -1,13 +1,16 @@
 """ActivityNet: one `.npy` per video, named with or without `v_`, and the official annotation file."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from wtal.data.layouts import Given
-from wtal.data.listing import file_loader, find_files, match_files, the_one
-from wtal.data.record import class_list
-from wtal.data.source import Source, no_videos
-from wtal.data.tags import tags_from_json
-from wtal.data.truth import read_with_findings
+from wtal.data.feature_files import find_files, source_of_files, the_one
+from wtal.data.source import Given, Source
+from wtal.data.tags import read_tagged
+
+
+def looks_like(path: Path) -> bool:
+    """Whether the official annotation file is there."""
+    return any(path.glob("activity_net*.json"))
 
 
 def read(path: Path, given: Given) -> Source:
@@ -17,12 +20,7 @@ def read(path: Path, given: Given) -> Source:
     are counted and left out. Joined features are RGB first, then flow.
     """
     gt = given.gt or the_one(path.glob("*.json"), f"one annotation file in {path}, or --gt FILE")
-    tagged = tags_from_json(gt, given.timebase)
-    records, files, findings = match_files(tagged, find_files(path), prefix="v_")
-    if not records:
-        raise no_videos("activitynet", path, ["NAME.npy or v_NAME.npy", f"the names of {gt}"])
-    truth, said = read_with_findings(gt)
-    findings += said
-    classes = class_list(given.classes, tagged.values())
-    load = file_loader(files, joined=True)
-    return Source("activitynet", classes, records, load, truth, tuple(findings))
+    tagged = read_tagged(replace(given, gt=gt, tags=None))
+    wanted = f"NAME.npy or v_NAME.npy and the names of {gt}"
+    files = find_files(path)
+    return source_of_files("activitynet", path, wanted, tagged, files, given, prefix="v_", joined=True)

@@ -1,15 +1,21 @@
 """The CoLA/WUM tree: `features/{train,test}/{rgb,flow}/NAME.npy`, `gt.json`, `split_{train,test}.txt`."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from wtal.data.findings import Finding, some
-from wtal.data.layouts import Given
-from wtal.data.listing import Files, file_loader, find_files, match_files, read_lines
-from wtal.data.record import VideoRecord, class_list
-from wtal.data.source import Source, no_videos
-from wtal.data.tags import tags_from_json
-from wtal.data.truth import read_with_findings
-from wtal.errors import InputError
+from wtal.data.feature_files import find_files, read_lines, source_of_files
+from wtal.data.findings import Finding
+from wtal.data.source import Given, Source
+from wtal.data.tags import Tagged, read_tagged
+from wtal.data.video_record import VideoRecord, class_list
+from wtal.errors import InputError, some
+
+_SPLITS = ("train", "test")
+
+
+def looks_like(path: Path) -> bool:
+    """Whether there are features by split."""
+    return any((path / "features" / split).is_dir() for split in _SPLITS)
 
 
 def read(path: Path, given: Given) -> Source:
@@ -17,33 +23,22 @@ def read(path: Path, given: Given) -> Source:
     gt = given.gt or path / "gt.json"
     if not gt.exists():
         raise InputError(f"{gt} is missing: the layout cola takes every video's tags from it")
-    tagged = tags_from_json(gt, given.timebase)
-    named = _named(path, tagged, given)
-    found: Files = {}
-    findings: list[Finding] = []
-    records: list[VideoRecord] = []
-    for split in ("train", "test"):
-        folder = path / "features" / split
-        files = find_files(folder) if folder.is_dir() else {}
-        chosen = {name: record for name, record in named.items() if record.split == split}
-        matched, paths, said = match_files(chosen, files)
-        records += matched
-        found |= paths
-        findings += said
-    if not records:
-        raise no_videos("cola", path, ["features/{train,test}/{rgb,flow}/NAME.npy"])
-    if unknown := [name for name in named if name not in tagged]:
+    tagged = read_tagged(replace(given, gt=gt, tags=None))
+    named = _named(path, tagged.videos, given)
+    findings = tagged.findings
+    if unknown := [name for name in named if name not in tagged.videos]:
         what = f"{len(unknown)} videos of the split files are not in {gt.name}: {some(unknown)}"
-        findings.append(Finding("warning", None, what, "they have no tags; add them, or take them off the split"))
-    truth, said = read_with_findings(gt)
-    findings += said
-    classes = class_list(given.classes, tagged.values())
-    return Source("cola", classes, tuple(records), file_loader(found), truth, tuple(findings))
+        fix = "they have no tags; add them, or take them off the split"
+        findings = (*findings, Finding("warning", None, what, fix))
+    files = find_files(path / "features") if looks_like(path) else {}
+    wanted = "features/{train,test}/{rgb,flow}/NAME.npy"
+    given = replace(given, classes=class_list(given.classes, tagged.videos.values()))
+    return source_of_files("cola", path, wanted, Tagged(named, tagged.truth, findings), files, given)
 
 
 def _named(path: Path, tagged: dict[str, VideoRecord], given: Given) -> dict[str, VideoRecord]:
     named: dict[str, VideoRecord] = {}
-    for split in ("train", "test"):
+    for split in _SPLITS:
         list_file = path / f"split_{split}.txt"
         if list_file.exists():
             names = read_lines(list_file)
@@ -52,6 +47,6 @@ def _named(path: Path, tagged: dict[str, VideoRecord], given: Given) -> dict[str
         for name in names:
             if name in named:
                 raise InputError(f"{path}: {name} is named twice by split_train.txt and split_test.txt")
-            known = tagged.get(name, VideoRecord(name, split, ()))
-            named[name] = VideoRecord(name, split, known.tags, known.duration_s, given.timebase)
+            known = tagged.get(name, VideoRecord(name, split, (), timebase=given.timebase))
+            named[name] = replace(known, split=split)
     return named

@@ -7,19 +7,24 @@ import numpy as np
 
 from wtal.annotations import Annotations, Video
 from wtal.data.arrays import as_features
+from wtal.data.feature_files import the_one
 from wtal.data.findings import Finding
-from wtal.data.layouts import Given
-from wtal.data.listing import the_one
-from wtal.data.record import VideoRecord, canonical_splits, class_list
-from wtal.data.source import Source, Streams, halves
+from wtal.data.source import Given, Source
+from wtal.data.streams import Streams, halves
 from wtal.data.unpickle import as_text, read_object_array
+from wtal.data.video_record import VideoRecord, canonical_splits, class_list
 from wtal.errors import InputError
 from wtal.instances import Instances
 
 
+def looks_like(path: Path) -> bool:
+    """Whether the list of videos is there."""
+    return any(_name_lists(path))
+
+
 def read(path: Path, given: Given) -> Source:
     """The arrays in `path` or its `*-Annotations` folder. All features are in memory at once: it is one pickle."""
-    beside = _annotations_folder(path)
+    beside = the_one(_name_lists(path), f"one videoname.npy in {path}").parent
     features = read_object_array(the_one(path.glob("*JOINTFeatures.npy"), f"one *JOINTFeatures.npy in {path}"))
     columns = {name: _column(beside / f"{name}.npy", len(features)) for name in ("videoname", "subset", "labels_all")}
     names = [as_text(value) for value in columns["videoname"]]
@@ -44,8 +49,8 @@ def read(path: Path, given: Given) -> Source:
     return Source("wtalc", classes, records, load, truth, tuple(_fps_note(beside)))
 
 
-def _annotations_folder(path: Path) -> Path:
-    return the_one([*path.glob("videoname.npy"), *path.glob("*/videoname.npy")], f"one videoname.npy in {path}").parent
+def _name_lists(path: Path) -> list[Path]:
+    return [*path.glob("videoname.npy"), *path.glob("*/videoname.npy")]
 
 
 def _column(path: Path, n: int) -> Any:

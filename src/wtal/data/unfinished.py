@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float32
 
-from wtal.data.source import Streams
+from wtal.data.streams import Streams, by_stream
 from wtal.errors import InputError
 from wtal.files import read_json, written_whole
 
 
 @dataclass(frozen=True)
-class Part:
+class UnfinishedVideo:
     """One video's progress; `duration_s` is None until it is through."""
 
     file: str
@@ -31,37 +31,37 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """A folder of features under way. Use it through `open_parts`."""
+class UnfinishedFeatures:
+    """A folder of features under way. Use it through `open_unfinished`."""
 
     folder: Path
 
-    def part(self, name: str, file: str) -> Part | None:
+    def video(self, name: str, file: str) -> UnfinishedVideo | None:
         """What is there of a video, if it is of that very file."""
         known = read_json(self.folder / f"{name}.json")
-        part = Part(**known) if known is not None else None
-        return part if part is not None and part.file == file else None
+        video = UnfinishedVideo(**known) if known is not None else None
+        return video if video is not None and video.file == file else None
 
     def resume(self, name: str, file: str, batch: int) -> int:
         """The number of snippets that are there already: whole batches, since what is behind may be half written."""
         rows = self.folder / f"{name}.rows"
-        part = self.part(name, file)
-        if part is None or not rows.exists():
+        video = self.video(name, file)
+        if video is None or not rows.exists():
             rows.unlink(missing_ok=True)
             return 0
-        row_bytes = 4 * sum(part.streams.values())
+        row_bytes = 4 * sum(video.streams.values())
         done = rows.stat().st_size // (row_bytes * batch) * batch
         os.truncate(rows, done * row_bytes)
         return done
 
     def append(self, name: str, file: str, vectors: Float32[np.ndarray, "n d"], streams: Mapping[str, int]) -> None:
         """Add the next snippets of a video; they are on disk when this returns."""
-        known = self.part(name, file)
+        known = self.video(name, file)
         if known is not None and known.streams != dict(streams):
             raise InputError(f"{name}: has {dict(streams)} dimensions, but {known.streams} before the interruption")
         try:
             if known is None:
-                self._write(name, Part(file, dict(streams)))
+                self._write(name, UnfinishedVideo(file, dict(streams)))
             with (self.folder / f"{name}.rows").open("ab") as rows:
                 rows.write(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
                 rows.flush()
@@ -71,30 +71,24 @@ class Parts:
 
     def finish(self, name: str, file: str, duration_s: float) -> None:
         """A video is through."""
-        part = self.part(name, file)
-        if part is None:
+        video = self.video(name, file)
+        if video is None:
             raise InputError(f"{name}: {self.folder} was changed by somebody else meanwhile; run again")
-        self._write(name, Part(part.file, part.streams, duration_s))
+        self._write(name, UnfinishedVideo(video.file, video.streams, duration_s))
 
     def load(self, name: str) -> Streams:
         """A finished video's features by stream."""
-        part = Part(**(read_json(self.folder / f"{name}.json") or {}))
-        array = np.fromfile(self.folder / f"{name}.rows", dtype="<f4").reshape(-1, sum(part.streams.values()))
-        return by_stream(array, part.streams)
+        video = UnfinishedVideo(**(read_json(self.folder / f"{name}.json") or {}))
+        array = np.fromfile(self.folder / f"{name}.rows", dtype="<f4").reshape(-1, sum(video.streams.values()))
+        return by_stream(array, video.streams)
 
-    def _write(self, name: str, part: Part) -> None:
+    def _write(self, name: str, video: UnfinishedVideo) -> None:
         with written_whole(self.folder / f"{name}.json") as file:
-            json.dump(asdict(part), file)
-
-
-def by_stream(array: Float[np.ndarray, "t d"], streams: Mapping[str, int]) -> Streams:
-    """The columns of features by stream, whose widths are given from left to right."""
-    ends = np.cumsum(list(streams.values())).tolist()
-    return {name: array[:, end - width : end] for (name, width), end in zip(streams.items(), ends, strict=True)}
+            json.dump(asdict(video), file)
 
 
 @contextmanager
-def open_parts(folder: Path, what: Mapping[str, Any], *, anew: bool = False) -> Iterator[Parts]:
+def open_unfinished(folder: Path, what: Mapping[str, Any], *, anew: bool = False) -> Iterator[UnfinishedFeatures]:
     """The work in `folder`, begun or gone on with; another extractor's is refused, or dropped if `anew`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +108,7 @@ def open_parts(folder: Path, what: Mapping[str, Any], *, anew: bool = False) -> 
                 old.unlink()
         with written_whole(folder / "what.json") as file:
             json.dump(dict(what), file, indent=1)
-        yield Parts(folder)
+        yield UnfinishedFeatures(folder)
 
 
 def _lock(descriptor: int, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Finished runs: one forward pass each, kept beside the run, then every question about test settings in seconds."""
+"""Trained runs: one forward pass each, kept beside the run, then every question about test settings in seconds."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +10,19 @@ from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.evaluate import Score, score
 from wtal.evaluate.ambiguous import Intervals
-from wtal.figures.table import Measure, measured
+from wtal.figures.table import Measure, measured, measured_at
+from wtal.formats.maps import read_maps, write_maps
 from wtal.instances import Instances
 from wtal.localize import Localizer, localize_map
-from wtal.paper.maps import Maps, read_maps, write_maps
-from wtal.paper.plan import Job, Plan
+from wtal.maps import Maps
+from wtal.paper.plan import Plan, PlannedRun
 from wtal.propose import Proposer
-from wtal.report.measures import average, clocks
+from wtal.report.measures import clocks
 from wtal.training.config import Recipe
 
 
 @dataclass(frozen=True, eq=False)
-class Finished:
+class TrainedRuns:
     """The runs of a plan that was carried out, by variant and seed, over one store with its truth.
 
     `ambiguous` are the intervals that predictions must not touch, None if the list is off. `track` may wrap the
@@ -34,17 +35,17 @@ class Finished:
     ambiguous: Intervals | None = None
     track: Callable[..., Iterable[str]] = iter
     _maps: dict[tuple[Path, str], Maps] = field(default_factory=dict)
-    _scores: dict[tuple[Path, Proposer, str, str], Score] = field(default_factory=dict)
+    _scores: dict[tuple[Path, Proposer, str], Score] = field(default_factory=dict)
 
     @cached_property
     def truth(self) -> Annotations:
         """The true instances of all videos."""
         return self.store.truth()
 
-    def job(self, variant: str, seed: int) -> Job:
+    def job(self, variant: str, seed: int) -> PlannedRun:
         """The run of a variant and a seed, for what cannot do without it."""
         job = self.plan.found[variant, seed]
-        if not is_trained(job):
+        if not job.run.ended:
             raise InputError(f"{job.path} is not trained, and this cannot do without it: leave --as-is out")
         return job
 
@@ -56,7 +57,7 @@ class Finished:
         """A variant's recipe, from the first seed."""
         return self.plan.found[variant, self.seeds[0]].recipe
 
-    def maps(self, job: Job, split: str, *, for_targets: bool = False) -> Maps:
+    def maps(self, job: PlannedRun, split: str, *, for_targets: bool = False) -> Maps:
         """The activation maps of a split's videos: from the file beside the run, or by one forward pass that writes
         it."""
         kind = f"{split}-label" if for_targets else split
@@ -65,11 +66,12 @@ class Finished:
             if not path.exists():
                 localizer = Localizer.load(job.path)
                 names = self.track(self.store.names(split))
-                write_maps(path, {n: localizer.maps(n, self.store.features(n), for_targets=for_targets) for n in names})
-            self._maps[job.path, kind] = read_maps(path)
+                made = {n: localizer.maps(n, self.store.features(n), for_targets=for_targets) for n in names}
+                write_maps(path, self.store.classes, made)
+            self._maps[job.path, kind] = read_maps(path).videos
         return self._maps[job.path, kind]
 
-    def predictions(self, job: Job, proposer: Proposer, split: str) -> dict[str, Instances]:
+    def predictions(self, job: PlannedRun, proposer: Proposer, split: str) -> dict[str, Instances]:
         """The instances in seconds that these settings find in a split's videos."""
         clock = clocks(self.store, job.recipe.test.offset_snippets)
         return {
@@ -77,54 +79,47 @@ class Finished:
             for name, maps in self.maps(job, split).items()
         }
 
-    def score(self, job: Job, proposer: Proposer, protocol: str) -> Score:
+    def score(self, job: PlannedRun, proposer: Proposer, protocol: str) -> Score:
         """How good the test videos' instances are with these settings."""
-        split = job.recipe.test_split
-        key = (job.path, proposer, protocol, split)
+        key = (job.path, proposer, protocol)
         if key not in self._scores:
+            split = job.recipe.test_split
             found = self.predictions(job, proposer, split)
             known = {name: instances for name, instances in found.items() if name in self.truth.videos}
-            self._scores[key] = score(known, self.truth, protocol=protocol, subset=split, ambiguous=self.ambiguous)
+            self._scores[key] = score(known, self.truth, protocol=protocol, split=split, ambiguous=self.ambiguous)
         return self._scores[key]
 
     def scores(self, variant: str, proposer: Proposer, protocol: str) -> list[Score]:
-        """The same for every seed that is trained."""
-        jobs = [self.plan.found[variant, seed] for seed in self.seeds]
-        return [self.score(job, proposer, protocol) for job in jobs if is_trained(job)]
+        """The same for every seed that is trained; none of a variant that the plan does not hold."""
+        jobs = [self.plan.found[variant, seed] for seed in self.seeds] if self.has(variant) else []
+        return [self.score(job, proposer, protocol) for job in jobs if job.run.ended]
 
-    def cells(
-        self, variant: str, proposer: Proposer, protocol: str, tiou: Sequence[float]
-    ) -> tuple[Measure | None, ...]:
+    def average(self, variant: str, proposer: Proposer, protocol: str) -> Measure | None:
+        """Average mAP over seeds."""
+        return measured(one.headline for one in self.scores(variant, proposer, protocol))
+
+    def cells(self, variant: str, proposer: Proposer, protocol: str, tiou: Sequence[float]) -> list[Measure | None]:
         """mAP at these thresholds and its average, over seeds."""
         scores = self.scores(variant, proposer, protocol)
-        at = [dict(zip(one.tiou, one.map.tolist(), strict=True)) for one in scores]
-        return (*(measured(one.get(t) for one in at) for t in tiou), measured(map(average, scores)))
+        return [*measured_at(tiou, [one.at for one in scores]), self.average(variant, proposer, protocol)]
 
     @property
     def gaps(self) -> tuple[str, ...]:
         """Names of the runs that are not trained."""
-        return tuple(job.path.name for job in self.plan.jobs if not is_trained(job))
+        return tuple(job.path.name for job in self.plan.jobs if not job.run.ended)
 
     @property
     def ambiguity(self) -> str:
         """Whether the list of ambiguous intervals was used, in words."""
-        return f"ambiguity list {'off' if self.ambiguous is None else 'on'}"
+        return "ambiguity list as each protocol has it" if self.ambiguous is None else "ambiguity list on"
+
+    @property
+    def said_seeds(self) -> str:
+        """The seeds, in words."""
+        return f"seeds {', '.join(map(str, self.seeds))}"
 
     @property
     def conditions(self) -> str:
         """Seeds, list and videos behind a table, in words."""
         held_out = f", scored on part {self.store.part} of the training videos" if self.store.part else ""
-        return f"seeds {', '.join(map(str, self.seeds))}, {self.ambiguity}{held_out}"
-
-
-def is_trained(job: Job) -> bool:
-    """Whether a run has come to its end."""
-    return (job.path / "model" / "model.json").exists()
-
-
-def refuse_without_truth(store: Store, recipe: Recipe) -> None:
-    """Make sure, before hours of training, that there is something to score against."""
-    if not (store.path / "gt.json").exists():
-        raise InputError(f"{store.path} holds no true instances (gt.json), so nothing can be scored; convert with --gt")
-    store.names(recipe.train_split)
-    store.names(recipe.test_split)
+        return f"{self.said_seeds}, {self.ambiguity}{held_out}"

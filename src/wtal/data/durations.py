@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from wtal.data.findings import Finding, some
-from wtal.data.record import VideoRecord
+from wtal.data.findings import Finding
+from wtal.data.video_record import VideoRecord
+from wtal.errors import some
 
 SLACK = 0.1  # of the duration: extractors drop the last, incomplete snippets and some readers drop frames
 SLACK_S = 3.0  # seconds on top, for short videos
@@ -25,7 +26,7 @@ class Length:
         return self.snippets * self.record.timebase.snippet_s
 
 
-def check_clock(lengths: Sequence[Length]) -> list[Finding]:
+def check_durations(lengths: Sequence[Length]) -> list[Finding]:
     """Videos whose features last longer or shorter than the video does, or end before the last annotated action.
 
     If most videos disagree, one finding says so with the frame rate that would fit: the time base is wrong, not

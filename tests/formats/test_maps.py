@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from wtal.errors import InputError
-from wtal.formats.tcam import VideoMap, read_tcams, write_tcams
+from wtal.formats.maps import read_maps, write_maps
+from wtal.maps import ActivationMap
 
 
 def good():
@@ -22,25 +23,27 @@ def written(path, **changes):
 
 
 def test_background_is_left_out(tmp_path):
-    maps = read_tcams(written(tmp_path / "maps.npz"))
+    maps = read_maps(written(tmp_path / "maps.npz"))
     assert maps.classes == ("Run", "Jump")
-    assert [video.name for video in maps.videos] == ["a", "b"]
-    np.testing.assert_array_equal(maps.videos[1].tcam, [[6, 7], [9, 10], [12, 13]])
-    assert maps.videos[0].video_scores.shape == (2,)
+    assert list(maps.videos) == ["a", "b"]
+    np.testing.assert_array_equal(maps.videos["b"][0].tcam, [[6, 7], [9, 10], [12, 13]])
+    assert maps.videos["a"][0].video_scores.shape == (2,)
 
 
 def test_what_is_written_is_read(tmp_path):
-    videos = [
-        VideoMap("a", np.random.default_rng(0).random((4, 2)), np.array([0.5, 0.25])),
-        VideoMap("b", np.zeros((0, 2)), np.zeros(2)),
-    ]
-    write_tcams(tmp_path / "maps.npz", ["x", "y"], videos)
-    back = read_tcams(tmp_path / "maps.npz")
-    for before, after in zip(videos, back.videos, strict=True):
-        assert before.name == after.name
-        np.testing.assert_allclose(before.tcam, after.tcam, atol=1e-6)
-    write_tcams(tmp_path / "none.npz", ["x"], [])
-    assert read_tcams(tmp_path / "none.npz").videos == ()
+    rng = np.random.default_rng(0)
+    streams = [ActivationMap("a", rng.random((4, 2)), np.array([0.5, 0.25]), rng.random(4), w) for w in (0.1, 1.0)]
+    empty = ActivationMap("b", np.zeros((0, 2)), np.zeros(2), np.zeros(0))
+    for maps in ({"a": streams, "b": [empty]}, {"b": [empty]}, {}):
+        write_maps(tmp_path / "maps.npz", ["x", "y"], maps)
+        back = read_maps(tmp_path / "maps.npz")
+        assert back.classes == ("x", "y")
+        assert list(back.videos) == list(maps)
+        for name, written in maps.items():
+            for before, after in zip(written, back.videos[name], strict=True):
+                assert (before.name, before.weight) == (after.name, after.weight)
+                for what in ("tcam", "video_scores", "attention"):
+                    np.testing.assert_array_equal(getattr(before, what), getattr(after, what))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,7 @@ def test_what_is_written_is_read(tmp_path):
 def test_a_wrong_file_is_named_with_what_is_wrong(tmp_path, changes, message):
     path = written(tmp_path / "maps.npz", **changes)
     with pytest.raises(InputError, match=message) as caught:
-        read_tcams(path)
+        read_maps(path)
     assert "maps.npz" in str(caught.value)
 
 
@@ -69,6 +72,6 @@ def test_a_file_cut_in_half_and_a_missing_one(tmp_path):
     path = written(tmp_path / "maps.npz")
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(InputError, match=r"maps\.npz"):
-        read_tcams(path)
+        read_maps(path)
     with pytest.raises(InputError, match="no such file"):
-        read_tcams(tmp_path / "none.npz")
+        read_maps(tmp_path / "none.npz")

@@ -15,13 +15,13 @@ from jaxtyping import Float, Int
 from wtal.annotations import Annotations
 from wtal.errors import DataWarning, InputError
 from wtal.evaluate import snippets
-from wtal.evaluate.ambiguous import Intervals, without_ambiguous
+from wtal.evaluate.ambiguous import Intervals, read_ambiguous, without_ambiguous
 from wtal.evaluate.protocols import Protocol, protocol_named
 from wtal.instances import Instances, Unit
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class InstanceTable:
     """Instances of many videos: the video's number in the order of names, and the instance."""
 
     videos: Int[np.ndarray, " n"]
@@ -32,8 +32,8 @@ class Table:
     def __len__(self) -> int:
         return len(self.videos)
 
-    def __getitem__(self, chosen: np.ndarray) -> "Table":
-        return Table(self.videos[chosen], self.class_ids[chosen], self.segments[chosen], self.scores[chosen])
+    def __getitem__(self, chosen: np.ndarray) -> "InstanceTable":
+        return InstanceTable(self.videos[chosen], self.class_ids[chosen], self.segments[chosen], self.scores[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +50,9 @@ class Case:
     class_ids: Int[np.ndarray, " k"]
     videos: tuple[str, ...]
     n_videos: int
-    truth: Table
+    truth: InstanceTable
     truth_lengths_s: Float[np.ndarray, " m"]
-    predictions: Table
+    predictions: InstanceTable
     n_ambiguous: int | None
 
 
@@ -61,15 +61,16 @@ def prepare(
     annotations: Annotations,
     *,
     protocol: str | Protocol = "thumos14",
-    subset: str | None = None,
+    split: str | None = None,
     ambiguous: Intervals | None = None,
 ) -> Case:
     """The case that a protocol makes of predictions and annotations.
 
     A prediction in a video that the annotations do not know is a false positive, as in the field's evaluators,
-    and a warning counts those videos. Videos of another subset, and those that the protocol excludes, are left
+    and a warning counts those videos. Videos of another split, and those that the protocol excludes, are left
     out on both sides; so are predictions of classes without truth. Predictions may be in seconds or in
-    snippets, but all in one.
+    snippets, but all in one. Predictions that touch an interval of `ambiguous` are dropped; without it, those that
+    touch the protocol's own list, if it has one.
 
     >>> from wtal.annotations import Video
     >>> truth = Annotations(("Run",), {"a": Video("test", 60.0, Instances([[3.0, 8.0]]))})
@@ -78,10 +79,12 @@ def prepare(
     ([[5.0, 12.0]], [[5.0, 12.0]])
     """
     rules = protocol_named(protocol)
-    chosen = annotations.of_subset(subset if subset is not None else rules.subsets)
+    chosen = annotations.of_split(split if split is not None else rules.splits)
     known = {name for name in chosen.videos if name not in rules.excluded_videos}
     evaluated = _evaluated(predictions, annotations, known, rules)
     n_dropped = None
+    if ambiguous is None and rules.ambiguous is not None:
+        ambiguous = read_ambiguous(rules.ambiguous)
     if ambiguous is not None:
         evaluated, n_dropped = without_ambiguous(evaluated, ambiguous)
     number = {name: i for i, name in enumerate(sorted(known | evaluated.keys()))}
@@ -114,11 +117,11 @@ def _evaluated(
             DataWarning,
             stacklevel=3,
         )
-    other_subset = [name for name in aside if name not in rules.excluded_videos]
-    if other_subset:
+    other_split = [name for name in aside if name not in rules.excluded_videos]
+    if other_split:
         warnings.warn(
-            f"{len(other_subset)} predicted video(s) belong to another subset, the first is {other_subset[0]}; "
-            f"their {_count(predictions, other_subset)} prediction(s) are left out",
+            f"{len(other_split)} predicted video(s) belong to another split, the first is {other_split[0]}; "
+            f"their {_count(predictions, other_split)} prediction(s) are left out",
             DataWarning,
             stacklevel=3,
         )
@@ -138,15 +141,15 @@ def _count(predictions: Mapping[str, Instances], names: Iterable[str]) -> int:
     return sum(len(predictions[name]) for name in names)
 
 
-def _table(number: Mapping[str, int], instances: Mapping[str, Instances]) -> Table:
+def _table(number: Mapping[str, int], instances: Mapping[str, Instances]) -> InstanceTable:
     joined = Instances.concat(list(instances.values()))
     sizes = [len(found) for found in instances.values()]
     videos = np.repeat(np.array([number[name] for name in instances], np.int64), sizes)
-    return Table(videos, joined.class_ids, joined.segments, joined.scores)
+    return InstanceTable(videos, joined.class_ids, joined.segments, joined.scores)
 
 
-def _with_segments(table: Table, segments: Float[np.ndarray, "n 2"]) -> Table:
-    return Table(table.videos, table.class_ids, segments, table.scores)
+def _with_segments(table: InstanceTable, segments: Float[np.ndarray, "n 2"]) -> InstanceTable:
+    return InstanceTable(table.videos, table.class_ids, segments, table.scores)
 
 
 def _check_class_ids(class_ids: Int[np.ndarray, " n"], classes: tuple[str, ...]) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wtal.errors import InputError
-from wtal.errors import did_you_mean as did_you_mean
 from wtal.timebase import TimeBase
 
 _TRAIN = {"train", "training"}
@@ -27,7 +26,7 @@ class VideoRecord:
 
 
 def canonical_splits(found: Iterable[str]) -> dict[str, str]:
-    """The store's split ("train", "val" or "test") for each subset name that a data set uses.
+    """The store's split ("train", "val" or "test") for each name of a split that a data set uses.
 
     The field calls different things "validation": ActivityNet evaluates on it, THUMOS14 trains on it. What it
     means follows from the names beside it.

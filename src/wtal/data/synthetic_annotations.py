@@ -20,7 +20,7 @@ def random_annotations(
     overlap: float = 0.3,
     background_only: float = 0.0,
 ) -> Annotations:
-    """Videos full of actions, in subsets "train" and "test", every class about equally often.
+    """Videos full of actions, in splits "train" and "test", every class about equally often.
 
     `duration_s`, `action_s` and `gap_s` are medians of long-tailed (log-normal) lengths, so that close pairs of
     actions, which a low threshold merges, and far ones both occur. `two_tags`, `background_only`: share of videos

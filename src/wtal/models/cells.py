@@ -1,0 +1,121 @@
+"""Cells: the grid that a detector looks at, with several videos in one sequence.
+
+Videos are not padded to a common length. The cells of a batch's videos stand one after the other in one sequence, each
+video followed by a gap of at least one coarsest cell, so that a convolution never reaches from one video into the next
+one. A convolution over all videos and levels is then one matrix product.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class View:
+    """How a video is laid on the grid: cells a snippet, and the cells before its first snippet."""
+
+    cells: float
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """The cells of one level of the pyramid: the video of each (-1 in gaps), its centre and its width in snippets."""
+
+    video: Int[Tensor, " n"]
+    centre: Float[Tensor, " n"]
+    width: Float[Tensor, " n"]
+
+    @property
+    def mask(self) -> Float[Tensor, "n 1"]:
+        """1 inside a video, 0 in the gaps."""
+        return (self.video >= 0).float()[:, None]
+
+    def halved(self) -> "Level":
+        """The next level: pairs of cells as one."""
+        return Level(
+            self.video.view(-1, 2).amax(dim=1), self.centre.view(-1, 2).mean(dim=1), self.width.view(-1, 2).sum(dim=1)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The finest level's cells, where each reads the features, and the levels above."""
+
+    levels: tuple[Level, ...]
+    low: Int[Tensor, " n"]
+    high: Int[Tensor, " n"]
+    share: Float[Tensor, "n 1"]
+    """A cell's features are those of row `low`, and by this share those of row `high`."""
+
+    @property
+    def all(self) -> Level:
+        """The cells of all levels, one level after the other."""
+        parts = [(one.video, one.centre, one.width) for one in self.levels]
+        return Level(*(torch.cat(values) for values in zip(*parts, strict=True)))
+
+    @property
+    def number(self) -> Int[Tensor, " m"]:
+        """The level of each of all cells."""
+        return torch.cat([torch.full((len(one.video),), k) for k, one in enumerate(self.levels)])
+
+    def read(self, features: Float[Tensor, "t d"]) -> Float[Tensor, "n d"]:
+        """The features at the centres of the finest cells, linear between those of the snippets; 0 in gaps."""
+        share = self.share.to(features.dtype)
+        between = features[self.low] * (1 - share) + features[self.high] * share
+        return between * self.levels[0].mask.to(features.dtype)
+
+
+def lay_out(lengths: Sequence[int], views: Sequence[View], n_levels: int) -> Cells:
+    """The cells of videos of these lengths, each seen in its own way."""
+    coarsest = 2 ** (n_levels - 1)
+    columns: list[tuple[np.ndarray, ...]] = []
+    first_row = 0
+    for number, (length, view) in enumerate(zip(lengths, views, strict=True)):
+        used = int(np.ceil(length * view.cells + view.shift))
+        total = -(-(used + coarsest) // coarsest) * coarsest
+        centre = (np.arange(total) + 0.5 - view.shift) / view.cells
+        inside = (centre >= 0) & (centre < length)
+        at = np.clip(centre - 0.5, 0, length - 1)  # a snippet's features stand at its middle
+        low = at.astype(np.int64)
+        high = np.minimum(low + 1, length - 1)
+        video = np.where(inside, number, -1)
+        columns.append((video, centre, np.full(total, 1 / view.cells), low + first_row, high + first_row, at - low))
+        first_row += length
+    joined = [torch.from_numpy(np.concatenate(one)) for one in zip(*columns, strict=True)]
+    levels = [Level(joined[0], joined[1].float(), joined[2].float())]
+    while len(levels) < n_levels:
+        levels.append(levels[-1].halved())
+    return Cells(tuple(levels), joined[3], joined[4], joined[5].float()[:, None])
+
+
+def nearest_box(
+    cells: Cells,
+    segments: Float[Tensor, "m 2"],
+    owner: Int[Tensor, " m"],
+    *,
+    reach: float,
+    radius: float,
+) -> tuple[Int[Tensor, " n"], Bool[Tensor, " n"]]:
+    """The box that each of all cells is to find, and whether it has one.
+
+    A cell may find a box of its video if its centre lies inside the box and within `radius` cells of the box's centre,
+    and the box's farther edge is between `reach` / 2 and `reach` cells of its level away (on the finest level nearer
+    ones too, on the coarsest farther ones too). Of several it is to find the shortest.
+    """
+    every, level = cells.all, cells.number
+    left, right = every.centre[:, None] - segments[:, 0], segments[:, 1] - every.centre[:, None]
+    farther = torch.maximum(left, right) / every.width[:, None]
+    least = torch.where(level == 0, 0.0, reach / 2)[:, None]
+    most = torch.where(level == len(cells.levels) - 1, torch.inf, reach)[:, None]
+    central = (segments.mean(dim=1) - every.centre[:, None]).abs() <= radius * every.width[:, None]
+    inside = torch.minimum(left, right) > 0
+    fits = (every.video[:, None] == owner) & inside & central & (farther >= least) & (farther < most)
+    if not len(segments):
+        return torch.zeros(len(level), dtype=torch.long), torch.zeros(len(level), dtype=torch.bool)
+    shortest, which = torch.where(fits, segments[:, 1] - segments[:, 0], torch.inf).min(dim=1)
+    return which, torch.isfinite(shortest)

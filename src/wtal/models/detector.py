@@ -1,0 +1,316 @@
+"""A small one-stage detector: a pyramid over time that is taught boxes, and finds boxes by itself.
+
+The other models see one snippet at a time, so that they cannot tell where an action begins. This one sees time. It is
+taught by the boxes that another model and the fusion have found in the training videos (their scores are the boxes'
+weights), beside the tags. It is a distant, small relative of ActionFormer and TriDet: features → a linear layer →
+twice as many cells → convolutions → levels by max pooling → one head for the class and one for the distances to both
+ends, shared by all levels.
+"""
+
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from math import exp
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax, pad, relu, softmax, softplus
+
+from wtal.errors import InputError
+from wtal.instances import Instances
+from wtal.losses import box_loss, focal_loss
+from wtal.models.bank import of_all_processes
+from wtal.models.cells import Cells, View, lay_out, nearest_box
+from wtal.models.low_rank import Precision
+from wtal.models.protocol import Batch, Model, Output
+from wtal.pseudo.candidates import Candidates
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the network says of each of all cells: class logits, distances to both ends in snippets, quality logits."""
+
+    cells: Cells
+    logits: Float[Tensor, "n c"]
+    distances: Float[Tensor, "n 2"]
+    quality: Float[Tensor, " n"]
+
+
+class Detector(Model):
+    """The network, its losses, and a running average of its weights, which is what finds boxes at test.
+
+    Args:
+        n_classes: Number of classes.
+        d: Dimensions of the features.
+        width: Channels everywhere.
+        cells: Cells a snippet: actions may be shorter than two snippets.
+        levels: Levels of the pyramid, each half as fine as the one before.
+        reach: A level's boxes have their farther end between half of this and this many of its cells away.
+        radius: How many cells from a box's centre a cell is still to find the box.
+        embedding: Convolutions before the pyramid.
+        head: Convolutions of either head.
+        channel_dropout: Share of a video's feature channels that are dropped in a training step.
+        stretch: A training step sees each video faster or slower by up to this share.
+        tag_weight: Weight of the loss that teaches the tags.
+        tag_levels: How many of the finest levels it looks at.
+        tag_share: A video's class score is the mean over one cell in so many, the highest.
+        averaging: How slowly the average of the weights moves.
+        least_score: Boxes with a lower score are not told.
+        most_boxes: Of the others, no more than so many of a video.
+        precision: bfloat16 is faster where the processor has it.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        d: int,
+        *,
+        width: int = 256,
+        cells: int = 2,
+        levels: int = 4,
+        reach: float = 4.0,
+        radius: float = 1.5,
+        embedding: int = 2,
+        head: int = 1,
+        channel_dropout: float = 0.3,
+        stretch: float = 0.25,
+        tag_weight: float = 1.0,
+        tag_levels: int = 3,
+        tag_share: int = 8,
+        averaging: float = 0.999,
+        least_score: float = 0.02,
+        most_boxes: int = 2000,
+        precision: Precision = "float32",
+    ) -> None:
+        super().__init__()
+        if not 0 <= channel_dropout < 1 or not 0 <= averaging < 1:
+            raise InputError(f"channel_dropout and averaging must be in [0, 1), got {channel_dropout} and {averaging}")
+        self.n_classes, self.cells, self.levels, self.reach, self.radius = n_classes, cells, levels, reach, radius
+        self.channel_dropout, self.stretch, self.averaging, self.precision = (
+            channel_dropout,
+            stretch,
+            averaging,
+            precision,
+        )
+        self.tag_weight, self.tag_levels, self.tag_share = tag_weight, tag_levels, tag_share
+        self.least_score, self.most_boxes = least_score, most_boxes
+        self.network = Network(n_classes, d, width=width, levels=levels, reach=reach, embedding=embedding, head=head)
+        self.average = deepcopy(self.network).requires_grad_(False)
+        self.register_buffer("mean", torch.zeros(d))
+        self.register_buffer("deviation", torch.ones(d))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+        # the usual number of cells of a step that have a box, by which losses are divided: a running mean
+        self.register_buffer("positives", torch.tensor(20.0))
+
+    mean: Tensor
+    deviation: Tensor
+    steps: Tensor
+    positives: Tensor
+
+    def begin(self, batches: Iterable[Batch]) -> None:
+        """Learn the mean and the deviation of each channel: they are never negative, so far from 0."""
+        sums = torch.zeros(3, len(self.mean), dtype=torch.float64, device=self.mean.device)
+        for batch in batches:
+            x = batch.features.double()
+            sums += torch.stack([torch.full_like(sums[0], len(x)), x.sum(dim=0), (x**2).sum(dim=0)])
+        n, total, squares = sums
+        mean = total / n
+        self.mean.copy_(mean)
+        # channels that hardly ever say anything must not be blown up
+        self.deviation.copy_((squares / n - mean**2).clamp(min=0).sqrt() + 0.02)
+
+    def forward(self, batch: Batch) -> Output:
+        """The boxes of each cell, as `inner`; and as maps the class probabilities of the finest level."""
+        features = (batch.features - self.mean) / self.deviation
+        views = [View(float(self.cells))] * len(batch.lengths)
+        network = self.average
+        if self.training:
+            network = self.network
+            rngs = [np.random.default_rng(seed) for seed in batch.seeds or [None] * len(batch.lengths)]
+            views = [self._drawn(rng) for rng in rngs]
+            features = features * self._kept(rngs, batch.lengths)
+        cells = lay_out(batch.lengths, views, self.levels)
+        with torch.autocast(features.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
+            logits, distances, quality = network(features, cells)
+        found = Found(cells, logits, distances, quality)
+        return self._output(found, batch)
+
+    def _drawn(self, rng: np.random.Generator) -> View:
+        """A random view: another speed, and the coarser cells beginning elsewhere."""
+        speed = exp(rng.uniform(-self.stretch, self.stretch))
+        return View(self.cells * speed, float(rng.uniform(0, 2 ** (self.levels - 1))))
+
+    def _kept(self, rngs: Sequence[np.random.Generator], lengths: Sequence[int]) -> Float[Tensor, "t d"]:
+        """Which channels of each video stay, the same for all of its snippets."""
+        d = len(self.mean)
+        kept = np.stack([rng.random(d) >= self.channel_dropout for rng in rngs]) / (1 - self.channel_dropout)
+        rows = torch.from_numpy(kept.astype(np.float32)).to(self.mean.device)
+        return rows.repeat_interleave(torch.tensor(lengths, device=rows.device), dim=0)
+
+    def _output(self, found: Found, batch: Batch) -> Output:
+        finest = found.cells.levels[0]
+        n = len(finest.video)
+        inside = finest.video >= 0
+        # a snippet's activation is the mean of its cells'
+        starts = torch.tensor(batch.offsets[:-1])
+        row = starts[finest.video[inside]] + finest.centre[inside].floor().long()
+        probabilities = torch.sigmoid(found.logits[:n].detach())[inside]
+        sums = probabilities.new_zeros(len(batch.features), self.n_classes + 1)
+        sums.index_add_(0, row, torch.cat([probabilities, torch.ones_like(probabilities[:, :1])], dim=1))
+        tcam = sums[:, :-1] / sums[:, -1:].clamp(min=1.0)
+        scores = torch.stack([softmax(one, dim=0) for one in self._video_logits(found, len(batch.lengths))])
+        return Output(tcam=tcam, attention=tcam.amax(dim=1), video_scores=scores, supervised=(), inner=found)
+
+    def _video_logits(self, found: Found, n_videos: int) -> list[Float[Tensor, " c"]]:
+        """Of each video and class the mean of the highest logits of the finest levels."""
+        video = torch.cat([one.video for one in found.cells.levels[: self.tag_levels]])
+        logits = found.logits[: len(video)]
+        means = []
+        for number in range(n_videos):
+            own = logits[video == number]
+            means.append(own.topk(max(1, len(own) // self.tag_share), dim=0).values.mean(dim=0))
+        return means
+
+    def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
+        """Class, place and quality of the boxes, by their weights, and the tags."""
+        found: Found = output.inner
+        segments, class_ids, weights, owner = _joined(batch.known_boxes())
+        which, positive = nearest_box(found.cells, segments, owner, reach=self.reach, radius=self.radius)
+        mine, every = which[positive], found.cells.all
+        target = torch.zeros_like(found.logits)
+        weight = (every.video >= 0).float()[:, None].expand_as(found.logits).clone()
+        target[positive, class_ids[mine]] = 1.0
+        weight[positive, class_ids[mine]] = weights[mine]
+        scale = self._scale(weights[mine].sum(), len(batch.lengths))
+        centre = every.centre[positive]
+        wanted = torch.stack([centre - segments[mine, 0], segments[mine, 1] - centre], dim=1)
+        apart, iou = box_loss(found.distances[positive], wanted)
+        quality = binary_cross_entropy_with_logits(found.quality[positive], iou.detach(), reduction="none")
+        share = batch.known_tags() / (batch.known_tags().sum(dim=1, keepdim=True) + 1e-8)
+        logits = torch.stack(self._video_logits(found, len(batch.lengths)))
+        return {
+            "class": scale * (focal_loss(found.logits, target) * weight).sum(),
+            "place": scale * (apart * weights[mine]).sum(),
+            "quality": scale * (quality * weights[mine]).sum(),
+            "tags": -self.tag_weight * (share * log_softmax(logits, dim=1)).sum(),
+        }
+
+    @torch.no_grad()
+    def _scale(self, positives: Float[Tensor, ""], n_videos: int) -> Float[Tensor, ""]:
+        """Videos of the step over the usual number of its positive cells, those of all training processes together."""
+        (mine,) = of_all_processes(torch.stack([positives, torch.tensor(float(n_videos))])[None])
+        total, videos = mine.sum(dim=0)
+        self.positives.lerp_(total.clamp(min=1.0), 0.1)
+        return videos / self.positives
+
+    def end_step(self, output: Output, batch: Batch, epoch: int) -> None:  # noqa: ARG002
+        """Move the average of the weights; at the beginning faster, so that it forgets where it started."""
+        self.steps += 1
+        keep = min(self.averaging, (1 + int(self.steps)) / (10 + int(self.steps)))
+        with torch.no_grad():
+            for average, now in zip(self.average.parameters(), self.network.parameters(), strict=True):
+                average.lerp_(now, 1 - keep)
+
+    def candidates(self, output: Output, batch: Batch) -> tuple[Candidates, ...]:
+        """The boxes that the network finds in each video, in snippets; a box's score is √(class × quality)."""
+        found: Found = output.inner
+        every = found.cells.all
+        scores = torch.sqrt(torch.sigmoid(found.logits) * torch.sigmoid(found.quality)[:, None])
+        return tuple(
+            self._boxes_of(every.video == number, length, every.centre, found.distances, scores)
+            for number, length in enumerate(batch.lengths)
+        )
+
+    def _boxes_of(
+        self,
+        own: Tensor,
+        length: int,
+        centre: Float[Tensor, " n"],
+        distances: Float[Tensor, "n 2"],
+        scores: Float[Tensor, "n c"],
+    ) -> Candidates:
+        scores, centre, distances = scores[own], centre[own], distances[own]
+        cell, class_id = torch.nonzero(scores > self.least_score, as_tuple=True)
+        best = scores[cell, class_id].argsort(descending=True, stable=True)[: self.most_boxes]
+        cell, class_id = cell[best], class_id[best]
+        starts, ends = centre[cell] - distances[cell, 0], centre[cell] + distances[cell, 1]
+        segments = torch.stack([starts, ends], dim=1).clamp(0, length).double().cpu().numpy()
+        kept = segments[:, 1] - segments[:, 0] > 0.05
+        value = scores[cell, class_id].double().cpu().numpy()[kept]
+        made = Instances(segments[kept], value, class_id.cpu().numpy()[kept], unit="snippets")
+        return Candidates(made, value)
+
+
+class Network(nn.Module):
+    """The layers alone, so that a running average of them can be kept."""
+
+    def __init__(
+        self, n_classes: int, d: int, *, width: int, levels: int, reach: float, embedding: int, head: int
+    ) -> None:
+        super().__init__()
+        self.reach = reach
+        self.project, self.norm = nn.Linear(d, width), nn.LayerNorm(width)
+        self.embedding = nn.ModuleList(Convolution(width, width) for _ in range(embedding))
+        self.class_head = nn.ModuleList(Convolution(width, width) for _ in range(head))
+        self.box_head = nn.ModuleList(Convolution(width, width) for _ in range(head))
+        self.to_class = Convolution(width, n_classes, last=True)
+        self.to_box = Convolution(width, 3, last=True)
+        nn.init.constant_(self.to_class.linear.bias, -4.6)  # a hundredth of all cells finds something, to begin with
+        self.level_scale = nn.Parameter(torch.ones(levels))
+
+    def forward(
+        self, features: Float[Tensor, "t d"], cells: Cells
+    ) -> tuple[Float[Tensor, "n c"], Float[Tensor, "n 2"], Float[Tensor, " n"]]:
+        """Class logits, distances to both ends in snippets, and quality logits of all cells."""
+        x = cells.read(relu(self.norm(self.project(features))))
+        for layer in self.embedding:
+            x = layer(x, cells.levels[0].mask)
+        pyramid = [x]
+        for _ in cells.levels[1:]:
+            pyramid.append(pyramid[-1].view(-1, 2, x.shape[1]).amax(dim=1))
+        every = cells.all
+        classes = boxes = torch.cat(pyramid)
+        for layer in self.class_head:
+            classes = layer(classes, every.mask)
+        for layer in self.box_head:
+            boxes = layer(boxes, every.mask)
+        logits, boxes = self.to_class(classes, every.mask).float(), self.to_box(boxes, every.mask).float()
+        scale = self.level_scale[cells.number][:, None]
+        # the start, softplus(0.54) = 1, is half of the reach
+        distances = softplus(scale * boxes[:, :2] + 0.54) * (self.reach / 2) * every.width[:, None]
+        return logits, distances, boxes[:, 2]
+
+
+class Convolution(nn.Module):
+    """A convolution of width 3 as one matrix product; but for a last one with LayerNorm and ReLU. Gaps stay 0."""
+
+    def __init__(self, n_in: int, n_out: int, *, last: bool = False) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3 * n_in, n_out, bias=last)
+        self.norm = None if last else nn.LayerNorm(n_out)
+        if last:
+            nn.init.normal_(self.linear.weight, std=0.01)
+            nn.init.zeros_(self.linear.bias)
+        else:
+            nn.init.kaiming_normal_(self.linear.weight, nonlinearity="relu")
+
+    def forward(self, x: Float[Tensor, "n i"], mask: Float[Tensor, "n 1"]) -> Float[Tensor, "n o"]:
+        """The layer's output for each cell."""
+        x = self.linear(torch.cat([pad(x[:-1], (0, 0, 1, 0)), x, pad(x[1:], (0, 0, 0, 1))], dim=1))
+        return x if self.norm is None else relu(self.norm(x)) * mask.to(x.dtype)
+
+
+def _joined(
+    boxes: Sequence[Instances],
+) -> tuple[Float[Tensor, "m 2"], Int[Tensor, " m"], Float[Tensor, " m"], Int[Tensor, " m"]]:
+    """The boxes of all videos: segments, classes, weights, and the number of the video of each."""
+    joined = Instances.concat([one.wanted_in("snippets", "detectors") for one in boxes])
+    owner = np.repeat(np.arange(len(boxes)), [len(one) for one in boxes])
+    return (
+        torch.from_numpy(joined.segments).float(),
+        torch.from_numpy(joined.class_ids),
+        torch.from_numpy(joined.scores).float(),
+        torch.from_numpy(owner),
+    )

@@ -1,0 +1,59 @@
+"""What a detector is taught: the instances that its teacher finds in the training videos, with weights.
+
+They lie in RUN/boxes.json, in seconds, as any prediction file; a box's score is its weight.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from wtal.data.store import Store
+from wtal.errors import InputError
+from wtal.formats import read_predictions, write_predictions
+from wtal.instances import Instances
+from wtal.localize import Localizer
+from wtal.training.config import BoxSettings
+
+
+def write_boxes(
+    path: Path,
+    teacher: Localizer,
+    store: Store,
+    split: str,
+    settings: BoxSettings,
+    *,
+    track: Callable[..., Iterable[str]] = iter,
+) -> None:
+    """Write the boxes of a split's videos: what the teacher finds of the classes that each is tagged with."""
+    names, tags = store.names(split), store.tags(split)
+    row = {name: number for number, name in enumerate(names)}
+    boxes = {}
+    for name in track(names):
+        found = teacher.found(name, store.features(name), classes=np.flatnonzero(tags[row[name]]))
+        boxes[name] = store.timebase(name).instances_to_seconds(weighted(found, settings.least_weight))
+    write_predictions(path, boxes, store.classes)
+
+
+def read_boxes(path: Path, store: Store, split: str) -> tuple[Instances, ...]:
+    """The boxes of each of the split's videos, in snippets."""
+    found = read_predictions(path, store.classes)
+    missing = [name for name in store.names(split) if name not in found]
+    if missing:
+        raise InputError(f"{path} has no boxes of {len(missing)} training video(s), the first is {missing[0]}")
+    return tuple(store.timebase(name).instances_to_snippets(found[name]) for name in store.names(split))
+
+
+def weighted(found: Instances, least_weight: float) -> Instances:
+    """Each instance with its score over the best one of its class, those of too little weight left out.
+
+    >>> found = Instances([[0.0, 1.0], [2.0, 3.0], [5.0, 6.0]], [0.5, 0.25, 0.1], [0, 0, 1])
+    >>> weighted(found, 0.6).scores.tolist()
+    [1.0, 1.0]
+    """
+    kept = found[found.scores > 0]
+    best: Float[np.ndarray, " c"] = np.zeros(int(kept.class_ids.max(initial=-1)) + 1)
+    np.maximum.at(best, kept.class_ids, kept.scores)
+    weights = kept.scores / best[kept.class_ids]
+    return kept.scored(weights)[weights >= least_weight]

@@ -1,0 +1,37 @@
+"""How a run is carried out: what does not decide what is learned, and so is not in the recipe."""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
+
+from wtal.errors import InputError, MissingExtraError
+
+Device = Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where and how a run is computed and watched.
+
+    Args:
+        device: auto takes a GPU if there is one.
+        threads: Threads of the processor, by default all. A run keeps the number that it began with.
+        checkpoint_every_s: Seconds between checkpoints; a kill costs at most so much work.
+        evaluate_every: Score the test videos every so many epochs on the way, for the curve in a report. Nothing is
+            chosen by it.
+        tensorboard: Draw curves into RUN/tensorboard.
+    """
+
+    device: Device = "auto"
+    threads: int | None = None
+    checkpoint_every_s: float = 300.0
+    evaluate_every: int | None = None
+    tensorboard: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("threads", "evaluate_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be 1 or more, got {value}")
+        if self.tensorboard and find_spec("tensorboard") is None:  # said before anything is written
+            raise MissingExtraError("tensorboard", "tb")

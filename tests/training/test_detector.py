@@ -1,0 +1,113 @@
+"""The second stage: a detector taught by a run's boxes, in a folder that needs nothing from elsewhere."""
+
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from small import outcome
+from wtal.data.store import Store
+from wtal.errors import InputError, Interrupted
+from wtal.formats import read_predictions
+from wtal.localize import Localizer
+from wtal.training import Execution, Run, train
+from wtal.training.boxes import read_boxes
+from wtal.training.loop import Status
+
+RECIPE = """
+model: detector
+model_options: {width: 16, averaging: 0.9}
+epochs: 3
+batch_videos: 4
+learning_rate: [[3, 3e-3]]
+anneal: cosine
+optimizer: {name: adamw, clip_norm: 1.0}
+boxes: {least_weight: 0.4}
+test: {protocols: [thumos14], pool: {weight: 0.5}}
+"""
+ONE = Execution(threads=1)
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recipe") / "tiny-detector.yaml"
+    path.write_text(RECIPE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(recipe: Path, store: Store, whole_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A detector whose teacher is gone by the time it is looked at."""
+    folder = tmp_path_factory.mktemp("detector")
+    shutil.copytree(whole_run, folder / "teacher")
+    made = train(recipe, store, folder / "run", teacher=folder / "teacher", execution=ONE).path
+    shutil.rmtree(folder / "teacher")
+    return made
+
+
+def test_boxes_are_of_the_tags_with_weights_up_to_1(run: Path, store: Store) -> None:
+    boxes = read_predictions(run / "boxes.json", store.classes)
+    assert set(boxes) == set(store.names("train"))
+    assert sum(map(len, boxes.values()))
+    for name, tags in zip(store.names("train"), store.tags("train"), strict=True):
+        found = boxes[name]
+        assert set(found.class_ids.tolist()) <= set(np.flatnonzero(tags).tolist())
+        assert (found.scores >= 0.4 - 1e-9).all()
+        for class_id in np.unique(found.class_ids):
+            assert found.of_class(class_id).scores.max() == pytest.approx(1.0)
+    in_snippets = read_boxes(run / "boxes.json", store, "train")
+    assert all(one.unit == "snippets" for one in in_snippets)
+
+
+def test_the_pair_finds_what_either_finds_and_needs_nothing_else(run: Path, store: Store, tmp_path: Path) -> None:
+    shutil.copytree(run / "model", tmp_path / "copied")
+    pair = Localizer.load(tmp_path / "copied")
+    assert pair.teacher is not None
+    for name in store.names("test"):
+        features = store.features(name)
+        own = pair.card.proposer.combine(pair.candidates(name, features)).instances
+        from_teacher = pair.teacher.found(name, features)
+        both = pair.found(name, features)
+        known = {tuple(segment) for part in (own, from_teacher) for segment in part.segments.round(6).tolist()}
+        assert {tuple(segment) for segment in both.segments.round(6).tolist()} <= known
+        assert (np.diff(both.scores) <= 0).all()
+    written = read_predictions(run / "predictions.json", store.classes)
+    name = store.names("test")[0]
+    again = pair(store.features(name), store.timebase(name), duration_s=store.duration_s(name))
+    np.testing.assert_allclose(written[name].sorted().scores, again.sorted().scores, atol=1e-6)
+
+
+def test_interrupted_it_resumes_to_the_same_bits_without_its_teacher(
+    recipe: Path, store: Store, run: Path, whole_run: Path, tmp_path: Path
+) -> None:
+    def stop(status: Status) -> None:
+        if status.phase == "training" and (status.epoch, status.completed) == (1, 2):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        train(recipe, store, tmp_path / "run", teacher=whole_run, execution=ONE, watch=stop)
+    assert Run(tmp_path / "run").boxes.exists()
+    train(recipe, store, tmp_path / "run", resume=True, execution=ONE)
+    assert outcome(tmp_path / "run") == outcome(run)
+
+
+def test_losses_fall_and_are_named(run: Path) -> None:
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert {"class", "place", "quality", "tags"} <= set(lines[0])
+    assert lines[-1]["loss"] < lines[0]["loss"]
+    assert lines[-1]["learning_rate"] < lines[0]["learning_rate"]
+
+
+def test_a_detector_without_a_teacher_and_a_teacher_without_a_detector_are_refused(
+    recipe: Path, store: Store, other_store: Store, whole_run: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="--teacher RUN"):
+        train(recipe, store, tmp_path / "none", execution=ONE)
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(InputError, match="a teacher is for detectors"):
+        train(Run(whole_run).path / "config.yaml", store, tmp_path / "base", teacher=whole_run, execution=ONE)
+    with pytest.raises(InputError, match="holds no trained model"):
+        train(recipe, store, tmp_path / "wrong", teacher=tmp_path, execution=ONE)
