@@ -151,3 +151,17 @@ def test_another_way_of_combining_keeps_the_groups():
     assert RELEASED.by(Fusion) == RELEASED
     assert RELEASED.by(Nms).at_temperature(0.5) == RELEASED.by(Nms)
     assert RELEASED.at_temperature(0.5) == RELEASED.by(Fusion, temperature=0.5)
+
+
+@given(tcams())
+def test_decay_weakens_what_overlaps_better_ones_and_keeps_it(tcam):
+    without = Proposer(Cut(thresholds=(0.05, 0.2, 0.4), min_length=1.0), Fusion(threshold=0.8))
+    with_decay = without.by(Fusion, decay_sigma=0.3)
+    plain, weakened = without(tcam), with_decay(tcam)
+    assert len(plain.instances) == len(weakened.instances)
+    assert weakened.fused is not None
+    for index, segment in enumerate(weakened.instances.segments):
+        members = plain.candidates.instances[weakened.fused.members(index)]
+        assert members.starts.min() - 1e-9 <= segment[0] < segment[1] <= members.ends.max() + 1e-9
+    assert weakened.instances.scores.max(initial=0.0) == pytest.approx(plain.instances.scores.max(initial=0.0))
+    assert (np.diff(weakened.instances.scores) <= 0).all()

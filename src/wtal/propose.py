@@ -20,7 +20,7 @@ from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, class_colu
 from wtal.pseudo.flanks import Flanks
 from wtal.pseudo.fusion import Fused, Logit, fuse
 from wtal.pseudo.templates import Template
-from wtal.suppress import Decay, nms, soft_nms
+from wtal.suppress import Decay, decayed, nms, soft_nms
 
 Classes = Int[np.ndarray, " k"] | list[int] | None
 
@@ -134,10 +134,18 @@ class Fusion:
     """Added to lengths and intersections: 1 where positions count as inclusive integers (released code)."""
     logit: Logit = "score"
     """What weighs candidates: their contrast, or the mean activation inside."""
+    evidence: float = 0.0
+    """How much the number of candidates that agree on an instance counts (an exponent); 0: as in the paper, not."""
+    evidence_members: float = 20.0
+    """The number of candidates whose score evidence leaves as it is."""
+    decay_sigma: float | None = None
+    """Fused instances of one class that overlap weaken each other, by a Gaussian decay of this sigma; null: not."""
 
     def __call__(self, candidates: Candidates) -> Proposals:
         """One instance for each group of candidates."""
-        fused = fuse(candidates, **vars(self))
+        fused = fuse(candidates, **{name: value for name, value in vars(self).items() if name != "decay_sigma"})
+        if self.decay_sigma is not None:
+            fused = fused.scored(decayed(fused.instances, sigma=self.decay_sigma))
         return Proposals(fused.instances, candidates, fused)
 
 
@@ -286,7 +294,7 @@ RECOMMENDED = Proposer(
         upsample=4,
         video_score_weight=0.05,
     ),
-    Fusion(temperature=0.1, threshold=0.3, logit="inner"),
+    Fusion(temperature=0.1, threshold=0.5, logit="inner", evidence=0.3, decay_sigma=0.3),
 )
 PRESETS = {"recommended": RECOMMENDED, "paper": PAPER, "released": RELEASED}
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float
 
 from wtal.compiled import Floats, Integers, compiled
 from wtal.errors import InputError
@@ -58,12 +59,21 @@ def soft_nms(
     >>> soft_nms(near, decay="linear").scores.round(3).tolist()
     [0.9, 0.1]
     """
+    scores = decayed(instances, decay=decay, threshold=threshold, sigma=sigma)
+    return instances.scored(scores)[scores >= min_score].sorted()
+
+
+def decayed(
+    instances: Instances, *, decay: Decay = "gaussian", threshold: float = 0.5, sigma: float = 0.5
+) -> Float[np.ndarray, " n"]:
+    """The score of each instance after soft-NMS, in the order the instances came in."""
     if decay not in {"linear", "gaussian"}:
         raise InputError(f"decay must be linear or gaussian, got {decay!r}")
     if not sigma > 0:
         raise InputError(f"sigma must be above 0, got {sigma}")
     order = np.lexsort((instances.ends, instances.starts, -instances.scores, instances.class_ids))
-    scores = _soft_nms_scores(
+    scores = np.empty(len(order))
+    scores[order] = _soft_nms_scores(
         instances.starts[order],
         instances.ends[order],
         instances.class_ids[order],
@@ -72,8 +82,7 @@ def soft_nms(
         float(threshold),
         float(sigma),
     )
-    kept = scores >= min_score
-    return instances[order].scored(scores)[kept].sorted()
+    return scores
 
 
 @compiled

@@ -109,6 +109,8 @@ GRID: Mapping[str, tuple[Any, ...]] = {
     "combine.temperature": (0.01, 0.03, 0.1, 0.2, 0.5, 2.0),
     "combine.overlap": ("iou", "own_length"),
     "combine.threshold": (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6),
+    "combine.evidence": (0.0, 0.3, 0.5, 0.75),
+    "combine.decay_sigma": (None, 0.2, 0.3, 0.5),
     "combine.logit": ("inner", "score"),
     "cut.class_threshold": (0.02, 0.05, 0.1, 0.16),
     "cut.video_score_weight": (0.0, 0.05, 0.1, 0.2),

@@ -129,3 +129,24 @@ def test_bad_settings_are_named(options):
 def test_nothing_fuses_to_nothing():
     fused = fuse(Candidates(Instances.empty(), np.zeros(0)))
     assert len(fused) == len(fused.group) == len(fused.converged) == 0
+
+
+@given(candidates(min_n=1), st.floats(0.1, 2.0))
+def test_evidence_is_the_number_of_members_and_changes_scores_alone(found, exponent):
+    plain, strong = fuse(found), fuse(found, evidence=exponent, evidence_members=5.0)
+    key = np.lexsort((plain.instances.class_ids, plain.instances.ends, plain.instances.starts))
+    other = np.lexsort((strong.instances.class_ids, strong.instances.ends, strong.instances.starts))
+    np.testing.assert_array_equal(plain.instances.segments[key], strong.instances.segments[other])
+    members = np.bincount(strong.group, minlength=len(strong))
+    expected = np.sort(np.maximum(plain.instances.scores, 0) * (np.bincount(plain.group) / 5.0) ** exponent)
+    np.testing.assert_allclose(np.sort(strong.instances.scores), expected, atol=1e-12)
+    assert members.sum() == len(found)
+    assert (np.diff(strong.instances.scores) <= 0).all()
+
+
+def test_of_two_equal_peaks_the_one_that_more_levels_see_comes_first():
+    many = [[0.0, 10.0]] * 4 + [[40.0, 50.0]]
+    found = Candidates(Instances(many, [0.5] * 5, unit="snippets"), np.full(5, 0.5))
+    assert fuse(found, evidence=0.5).instances.starts.tolist() == [0.0, 40.0]
+    scores = fuse(found, evidence=0.5, evidence_members=4.0).instances.scores
+    np.testing.assert_allclose(scores, [0.5, 0.25])

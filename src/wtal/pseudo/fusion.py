@@ -44,6 +44,14 @@ class Fused:
         """The candidates that made fused instance `index`."""
         return np.flatnonzero(self.group == index)
 
+    def scored(self, scores: Float[np.ndarray, " m"]) -> "Fused":
+        """The same fused instances with other scores, best first again."""
+        instances = self.instances.scored(scores)
+        order = instances.order()
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        return Fused(instances[order], rank[self.group], self.weights, self.converged[order])
+
 
 def fuse(
     candidates: Candidates,
@@ -54,6 +62,8 @@ def fuse(
     pad: float = 0.0,
     logit: Logit = "score",
     template: Template = "gaussian",
+    evidence: float = 0.0,
+    evidence_members: float = 20.0,
 ) -> Fused:
     """One instance for each group of overlapping candidates of a class.
 
@@ -69,6 +79,9 @@ def fuse(
         pad: Added to lengths and intersections; 1 where positions are inclusive integers (the released code).
         logit: What the weights come from: the `score` (the paper) or the `inner` mean (the released code).
         template: The distribution that is fitted to a group's starts, ends and scores.
+        evidence: How much the number of a group's candidates counts: scores are multiplied by
+            (candidates / evidence_members) ** evidence. 0, the paper's form, leaves them as they are.
+        evidence_members: The number of candidates whose score stays as it is, such as the number of levels.
 
     Returns:
         The fused instances with their members and weights.
@@ -80,6 +93,10 @@ def fuse(
     """
     if not temperature > 0:
         raise InputError(f"the temperature must be above 0, got {temperature}")
+    if not (evidence >= 0 and evidence_members > 0):
+        raise InputError(
+            f"evidence must be 0 or more and evidence_members above 0, got {evidence} and {evidence_members}"
+        )
     if template not in TEMPLATES:
         raise InputError(f"unknown template {template!r}; there are {', '.join(TEMPLATES)}")
     found = candidates.instances
@@ -94,11 +111,11 @@ def fuse(
     values[:, :2], values[:, 2] = found.segments, found.scores
     fitted, converged = TEMPLATES[template](values, weights, group, m)
     fused = Instances.unchecked(fitted[:, :2], fitted[:, 2], found.class_ids[anchors], found.unit)
-
-    order = fused.order()
-    rank = np.empty(m, np.int64)
-    rank[order] = np.arange(m)
-    return Fused(fused[order], rank[group], weights, converged[order])
+    scores = fused.scores
+    if evidence:
+        # a contrast below 0 is no score that evidence could strengthen
+        scores = np.maximum(scores, 0.0) * (np.bincount(group, minlength=m) / evidence_members) ** evidence
+    return Fused(fused, group, weights, converged).scored(scores)
 
 
 def greedy_groups(
