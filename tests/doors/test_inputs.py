@@ -6,9 +6,11 @@ import pytest
 from wtal.annotations import Annotations, Video
 from wtal.cli import main
 from wtal.data.check import check_features
-from wtal.data.tags import tags_from_csv
+from wtal.data.source import Given
+from wtal.data.tags import read_tagged, tags_from_csv
 from wtal.data.truth import matched
 from wtal.errors import DataWarning, InputError
+from wtal.formats import write_annotations
 from wtal.instances import Instances
 from wtal.timebase import TimeBase
 
@@ -86,6 +88,7 @@ def test_truth_is_matched_without_endings_and_what_fits_nothing_is_said():
         ("my-videos", "video,label,split\na,Run,test\n", "trains on the videos of split train"),
         ("my-videos", "video,label\na,\n", "nothing to learn from"),
         ("my-videos", "video;name\n", "must start with a line"),
+        ("thumos14-detector", "video,label\na,Run\n", "needs a trained run to learn from: --teacher RUN"),
     ],
 )
 def test_training_on_videos_is_checked_before_extraction(tmp_path, capsys, monkeypatch, recipe, content, said):
@@ -107,3 +110,26 @@ def test_a_folder_that_holds_a_run_is_refused_before_extraction(tmp_path, capsys
     with pytest.raises(SystemExit):
         main(["train", "my-videos", *given])
     assert "holds a run already" in capsys.readouterr().err
+
+
+def test_the_check_before_extraction_leaves_warnings_to_it(tmp_path, capsys, monkeypatch):
+    def begun(*_, **__):
+        raise InputError("extraction has begun")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("wtal.cli.extract.extract", begun)
+    (tmp_path / "tags.csv").write_text("video,label,notes\na,Run,nice\n")
+    with pytest.raises(SystemExit):
+        main(["train", "my-videos", "--videos", "videos", "--tags", "tags.csv"])
+    said = capsys.readouterr().err
+    assert "extraction has begun" in said
+    assert "notes" not in said
+
+
+def test_annotations_may_name_the_files_that_are_to_be_tagged_by_them(tmp_path):
+    video = Video("training", 9.0, Instances([[1.0, 2.0]], class_ids=[0]))
+    write_annotations(tmp_path / "gt.json", Annotations(("Run",), {"a.mp4": video, "b": video}))
+    tagged = read_tagged(Given(gt=tmp_path / "gt.json"), ["a", "b"])
+    assert list(tagged.videos) == ["a", "b"]
+    assert tagged.truth is not None
+    assert list(tagged.truth.videos) == ["a", "b"]

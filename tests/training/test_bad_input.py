@@ -18,9 +18,7 @@ from wtal.pseudo.delta import Stage
 from wtal.training import Execution, Recipe, train
 from wtal.training.config import TargetSettings
 
-LABELLED = Recipe(
-    "rskp", 2, ((2, 1e-3),), model_options={"hidden": 8}, targets=TargetSettings(stages=(Stage(1),)), batch_videos=2
-)
+LABELLED = Recipe("rskp", 2, ((2, 1e-3),), {"hidden": 8}, targets=TargetSettings(stages=(Stage(1),)), batch_videos=2)
 
 
 def features(t: int) -> np.ndarray:

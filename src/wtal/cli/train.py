@@ -14,7 +14,7 @@ from wtal.cli.data import Tagging
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
 from wtal.cli.table import print_table
-from wtal.errors import InputError, Interrupted
+from wtal.errors import DataWarning, InputError, Interrupted
 from wtal.training.execution import Device, Execution
 from wtal.video.extractor import ExtractorOptions
 
@@ -90,10 +90,14 @@ def _check_before_extraction(
     fold: str | None,
 ) -> None:
     """Refuse now what training would refuse after hours of extraction."""
+    import warnings
+
     from wtal.data.tags import read_tagged
-    from wtal.training import read_recipe
+    from wtal.training import Run, read_recipe
 
     recipe = read_recipe(recipe_path)
+    run = Run(folder or _usual_folder(recipe_path, recipe, seed, fold))
+    run.check_teacher(recipe, teacher)
     if teacher is not None:
         _recipe_of_teacher(teacher)
     if fold is not None:
@@ -101,7 +105,9 @@ def _check_before_extraction(
     table = tagging.tags or tagging.gt
     if table is None:
         raise InputError("--videos DIR needs --tags FILE, a CSV that says what each video shows")
-    videos = read_tagged(tagging.given()).videos.values()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # extraction will say them
+        videos = read_tagged(tagging.given()).videos.values()
     there = sorted({video.split for video in videos})
     if recipe.train_split not in there:
         raise InputError(
@@ -109,11 +115,12 @@ def _check_before_extraction(
         )
     if not any(video.tags for video in videos if video.split == recipe.train_split):
         raise InputError(f"{table} has no tag for any video of split {recipe.train_split}: nothing to learn from")
-    _check_run_folder(folder or _usual_folder(recipe_path, recipe, seed, fold), resume=resume)
+    _check_run_folder(run, resume=resume)
 
 
-def _check_run_folder(folder: Path, *, resume: bool) -> None:
-    if not resume and (folder / "config.yaml").exists():
+def _check_run_folder(run: "Run", *, resume: bool) -> None:
+    folder = run.path
+    if not resume and run.begun:
         raise InputError(f"{folder} holds a run already: --resume goes on with it, --run DIR starts another")
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):

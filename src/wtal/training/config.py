@@ -111,9 +111,9 @@ class Recipe:
     epochs: int
     learning_rate: tuple[tuple[int, float], ...]
     """Stages [until_epoch, rate]: the rate holds for the epochs before until_epoch."""
+    model_options: Mapping[str, Any] = field(default_factory=dict)
     anneal: Literal["none", "cosine"] = "none"
     """Whether the rate falls along half a cosine besides, to nothing at the end of training."""
-    model_options: Mapping[str, Any] = field(default_factory=dict)
     stream_weights: Mapping[str, float] = field(default_factory=dict)
     """One model for each named stream of the features (rgb, flow); what they find is pooled with scores times these
     weights. Empty: one model for all features."""
