@@ -211,7 +211,7 @@ def test_one_may_train_on_tagged_videos_alone(tmp_path: Path) -> None:
     recipe = Recipe("rskp", 2, ((2, 1e-3),), targets=TargetSettings(stages=(Stage(1),)))
     with pytest.warns(DataWarning, match="no training video is tagged Jump"):
         run = train(recipe, tmp_path / "own", tmp_path / "run", execution=Execution(threads=1))
-    assert run.evaluation is None
+    assert run.evaluation == {}
     assert not (run.path / "predictions.json").exists()
     assert Localizer.load(run.path).classes == ("Run", "Jump")
 

@@ -137,7 +137,7 @@ def _print_plan(console: "Console", plan: "Plan") -> None:
         shared = str(job.base.recipe.epochs) if job.base is not None else ""
         time = _time(plan.seconds(job)) if job.epochs_to_train else "–"
         rows.append((job.path.name, state, shared, str(job.epochs_to_train), time))
-    print_table(("run", "state", "shared", "to train", "time"), rows, title="runs", left=(0, 1), file=console.file)
+    print_table(("run", "state", "shared", "to train", "time"), rows, title="runs", left=(0, 1), stderr=console.stderr)
     if not plan.epochs_to_train:
         console.print("nothing to train")
         return

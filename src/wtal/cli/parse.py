@@ -81,10 +81,12 @@ def _plain(kind: Any, default: Any) -> Any:
     bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     if get_origin(bare) is tuple and default in ((), inspect.Parameter.empty):
         return Annotated[kind, tyro.conf.arg(help_behavior_hint="" if default == () else "(required)")]
-    if default is not None or get_origin(bare) not in (Union, types.UnionType):
+    if get_origin(bare) not in (Union, types.UnionType) or type(None) not in get_args(bare):
         return kind
     given = [getattr(note, "metavar", None) for note in getattr(kind, "__metadata__", ())]
     wanted = "|".join(_metavar(one) for one in get_args(bare) if one is not type(None))
+    if default is not None:  # None is something that one may ask for
+        return Annotated[kind, tyro.conf.arg(metavar=next(filter(None, given), f"{wanted}|None"))]
     return Annotated[kind, tyro.conf.arg(metavar=next(filter(None, given), wanted), help_behavior_hint="")]
 
 

@@ -3,7 +3,6 @@
 import shutil
 import sys
 from collections.abc import Container, Sequence
-from typing import IO
 
 
 def print_table(
@@ -12,14 +11,14 @@ def print_table(
     *,
     title: str = "",
     left: Container[int] = (0,),
-    file: IO[str] | None = None,
+    stderr: bool = False,
 ) -> None:
     """Print a table; the columns that `left` numbers are text, to the left, and the others numbers, to the right.
 
     A pipe or a log gets the full width. In a terminal that is too narrow, the columns that do not fit follow below, as
     a table of their own that begins with the first column again.
     """
-    out = file or sys.stdout
+    out = sys.stderr if stderr else sys.stdout
     width = shutil.get_terminal_size().columns if out.isatty() else None
     if title:
         print(title, file=out)
