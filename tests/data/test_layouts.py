@@ -278,7 +278,7 @@ def test_rgb_and_flow_apart_are_joined_rgb_first(tmp_path: Path, make_features: 
     ("csv", "said"),
     [
         ("name,label\na,Run\n", "must start with a line video,label"),
-        ("video;label\na;Run\n", "separated by commas; got video;label"),
+        ("video label\na Run\n", "separated by commas, semicolons or tabs; got video label"),
         ("video,label\n", "has no rows"),
         ("video,label\na\n", "line 2: wanted 2 values"),
         ("video,label\n,Run\n", "line 2: no video name"),

@@ -9,10 +9,10 @@ import pytest
 
 from wtal.cli import main
 from wtal.data.store import Store
+from wtal.errors import Interrupted
 from wtal.models import MODELS
 from wtal.paper import ablation, catalogue, plugin
 from wtal.paper.published import published
-from wtal.training.loop import Interrupted
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ import pytest
 
 from small import outcome
 from wtal.data.store import Store
-from wtal.errors import InputError
+from wtal.errors import InputError, Interrupted
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
 from wtal.training import Execution, Run, train
 from wtal.training.boxes import read_boxes
-from wtal.training.loop import Interrupted, Status
+from wtal.training.loop import Status
 
 RECIPE = """
 model: detector

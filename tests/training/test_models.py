@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from wtal.data.store import Store
-from wtal.errors import InputError
+from wtal.errors import InputError, Interrupted
 from wtal.localize import Localizer
 from wtal.training import Execution, Recipe, train
-from wtal.training.loop import Interrupted, Status
+from wtal.training.loop import Status
 from wtal.typed import parse
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]

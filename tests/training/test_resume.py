@@ -13,9 +13,9 @@ import pytest
 
 from small import outcome
 from wtal.data.store import Store
-from wtal.errors import InputError
+from wtal.errors import InputError, Interrupted
 from wtal.training import Execution, checkpoint, read_recipe, train
-from wtal.training.loop import Interrupted, Status
+from wtal.training.loop import Status
 
 Start = Callable[..., "Popen[str]"]
 

@@ -1,8 +1,11 @@
 """The command line: `wtal COMMAND …`, one small module per command, loaded only when it is the one that runs."""
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 #: Commands in the order in which one meets them: what each does, shown by `wtal --help`.
 COMMANDS = {
@@ -16,34 +19,93 @@ COMMANDS = {
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
     "paper": "One of the paper's tables or figures, from training to the page.",
+    "completion": "A script with which your shell completes all of this.",
+    "help": "The options of a command, such as wtal help train.",
+}
+#: the extras that all of a command needs, so that a hint names them at once; others depend on its options
+_EXTRAS = {
+    "demo": ("train", "report"),
+    "train": ("train",),
+    "tune": ("train",),
+    "report": ("report",),
+    "paper": ("train", "report"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; a user's error ends it with one clear line and exit code 2."""
-    from wtal.errors import InputError, MissingExtraError, did_you_mean
-
-    command, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    # threads that wait must not spin: beside other programs that costs all of them several times the time
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
+    command, *rest = given or ["--help"]
     if command in ("-h", "--help"):
         print(_help())
-        return
-    if command == "--version":
+    elif command in ("-V", "--version"):
         from wtal import __version__
 
         print(f"wtal {__version__}")
-        return
-    if command not in COMMANDS:
+    elif command not in COMMANDS:
+        from wtal.errors import did_you_mean
+
         sys.exit(_complaint(f"unknown command {command!r}{did_you_mean(command, COMMANDS)}\n{_help()}"))
+    else:
+        _run(command, rest)
+
+
+def _run(command: str, arguments: Sequence[str]) -> None:
+    from wtal.errors import InputError, MissingExtraError, missing_extra
+
     try:
-        import_module(f"wtal.cli.{command}").main(rest)
-    except (InputError, MissingExtraError) as error:
+        with data_warnings_on_stderr():
+            import_module(f"wtal.cli.{command}").main(arguments)
+    except InputError as error:
         sys.exit(_complaint(str(error)))
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:
         # the reader of our output (head, less) has gone; that is no error of ours
         sys.stderr.close()
+    except (Exception, KeyboardInterrupt) as error:
+        if _by_ctrl_c(error):
+            print("interrupted", file=sys.stderr)
+            sys.exit(130)
+        missing = missing_extra(error) if isinstance(error, ImportError) else None
+        if missing is None:
+            raise
+        whole = _EXTRAS.get(command, ())
+        if not whole or missing.package != "scipy":  # which comes with each of those
+            whole = (*whole, *missing.extras)
+        sys.exit(_complaint(str(MissingExtraError(missing.package, *whole))))
+
+
+def _by_ctrl_c(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is what began it: inside a library that is being loaded it comes out as any kind of error."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextmanager
+def data_warnings_on_stderr() -> Iterator[None]:
+    """Show what is odd in the data as one plain line each, without the place in our code that noticed it."""
+    import warnings
+
+    from wtal.errors import DataWarning
+
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, DataWarning):
+            print(f"warning: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _complaint(text: str) -> int:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from wtal.cli.parse import described, plain_help
 from wtal.cli.progress import progress
+from wtal.cli.table import print_table
 from wtal.data.layouts import LAYOUTS
 from wtal.timebase import TimeBase
 
@@ -46,7 +48,10 @@ class Tagging:
 def main(arguments: Sequence[str]) -> None:
     """Run the sub-command that the arguments name."""
     tyro.extras.subcommand_cli_from_dict(
-        COMMANDS, prog="wtal data", description="Data sets: convert, check, generate.", args=list(arguments)
+        {name: plain_help(command) for name, command in COMMANDS.items()},
+        prog="wtal data",
+        description=described("Data sets: convert, check, generate.", "wtal data"),
+        args=list(arguments),
     )
 
 
@@ -203,21 +208,17 @@ def _verdict(findings: "list[Finding]") -> str:
 
 def print_store(path: Path) -> None:
     """What a store holds."""
-    from rich.table import Table
-
     from wtal.data.store import Store
 
     store: Store = Store.open(path)
-    table = Table(title=str(path), title_justify="left")
-    for column in ("split", "videos", "snippets", "tagged classes"):
-        table.add_column(column, justify="left" if column == "split" else "right")
+    rows = []
     for split in ("train", "val", "test"):
         records = [record for record in store.records.values() if record.split == split]
         if records:
             snippets = sum(store.length(record.name) for record in records)
             used = {tag for record in records for tag in record.tags}
-            table.add_row(split, str(len(records)), str(snippets), f"{len(used)} of {len(store.classes)}")
-    console().print(table)
+            rows.append((split, str(len(records)), str(snippets), f"{len(used)} of {len(store.classes)}"))
+    print_table(("split", "videos", "snippets", "tagged classes"), rows, title=str(path))
     streams = " + ".join(f"{stream} {width}" for stream, width in store.streams.items())
     truth = "with" if store.has_truth else "without"
     console().print(f"{streams} dimensions, {store.matrix.dtype}, {truth} true instances (gt.json)")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from wtal.cli.evaluate import data_warnings_on_stderr
+from wtal.cli import data_warnings_on_stderr
+from wtal.cli.parse import run_command
 from wtal.cli.progress import progress
 from wtal.cli.train import interruptible, training_progress
 
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
         again = shlex.join(["wtal", "demo", *arguments])
         _demo(output, seed, (train_videos, test_videos, n_classes), threads, again)
 
-    tyro.cli(demo, prog="wtal demo", args=list(arguments))
+    run_command(demo, "wtal demo", arguments)
 
 
 def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | None, again: str) -> None:
@@ -63,9 +64,9 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
     from wtal.propose import Nms
     from wtal.training import read_recipe
 
-    for package, extra in (("matplotlib", "report"), ("torch", "train"), ("safetensors", "train")):
+    for package in ("matplotlib", "torch", "safetensors", "scipy"):
         if find_spec(package) is None:  # said now, not after the work is done
-            raise MissingExtraError(package, extra)
+            raise MissingExtraError(package, "train", "report")
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     recipe = read_recipe("demo")
     store = _generate(output / "store", seed, size, console)
@@ -129,20 +130,16 @@ def _trained(
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
-    with interruptible(console, again), data_warnings_on_stderr(), training_progress(console, recipe.epochs) as watch:
+    with interruptible(console, again), data_warnings_on_stderr(), training_progress() as watch:
         how = Execution(device="cpu", threads=threads)
         return train(recipe, store, run, seed=seed, resume=True, execution=how, watch=watch).path
 
 
 def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    from wtal.cli.table import print_table
     from wtal.evaluate import score
 
-    table = Table(title="test videos: mAP in percent at tIoU", caption="one seed; see docs/how-to/train.md for several")
-    for heading in ("", "0.1", "0.3", "0.5", "0.7", "average 0.1:0.7"):
-        table.add_column(heading, justify="right" if heading else "left")
+    rows = []
     titles = {"rskp": "RSKP", "gaufuse": "RSKP + pseudo labels", "nms": "NMS", "fusion": "fusion"}
     truth = store.truth()
     for name, predictions in found.items():
@@ -150,8 +147,9 @@ def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> N
         at = dict(zip(result.tiou, result.map, strict=True))
         title = ", ".join(titles[part] for part in name.split("-"))
         values = [*(at[t] for t in (0.1, 0.3, 0.5, 0.7)), result.average["0.1:0.7"]]
-        table.add_row(title, *(f"{value:.1f}" for value in values))
-    Console().print(table)
+        rows.append((title, *(f"{value:.1f}" for value in values)))
+    head = ("", "0.1", "0.3", "0.5", "0.7", "average 0.1:0.7")
+    print_table(head, rows, title="test videos: mAP in percent at tIoU (one seed; others differ)")
 
 
 def _draw(path: Path, localizer: "Localizer", store: "Store", recipe: "Recipe", nms: "Proposer") -> None:
@@ -189,6 +187,7 @@ def _print_next(output: Path) -> None:
         "localize": f"wtal localize {run} --features {store} --split test -o found.json",
         "evaluate": f"wtal evaluate {output / 'rskp-nms.json'} {store / 'gt.json'} --diagnose",
         "train": f"wtal train demo --data {store} --seed 1",
+        "report": f"wtal report {run} {output / 'rskp'} -o report.html",
         "your data": "wtal data convert FEATURES --tags tags.csv -o STORE, then wtal train demo --data STORE",
     }
     width = max(map(len, steps))

@@ -1,21 +1,24 @@
 """`wtal evaluate`: score a prediction file against annotations, as a table or as JSON."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from wtal.cli import data_warnings_on_stderr
+from wtal.cli.parse import run_command
+from wtal.cli.table import print_table
 
+if TYPE_CHECKING:
+    from wtal.annotations import Annotations
     from wtal.evaluate import Case, Score
+    from wtal.instances import Instances
 
 
 def main(arguments: Sequence[str]) -> None:
     """Parse the arguments and run."""
-    tyro.cli(evaluate, prog="wtal evaluate", args=list(arguments))
+    run_command(evaluate, "wtal evaluate", arguments)
 
 
 def evaluate(
@@ -48,16 +51,21 @@ def evaluate(
     """
     from wtal import evaluate as measures
     from wtal.formats import read_annotations, read_predictions
+    from wtal.named import match_endings
 
     with data_warnings_on_stderr():
         truth = read_annotations(annotations)
+        found = read_predictions(predictions, truth.classes, unit)
+        known = match_endings(found, truth.videos)
+        found = {known.get(name, name): instances for name, instances in found.items()}
         case = measures.prepare(
-            read_predictions(predictions, truth.classes, unit),
+            found,
             truth,
             protocol=protocol,
             split=split,
             ambiguous=None if ambiguous is None else measures.read_ambiguous(ambiguous),
         )
+        _warn_of_nothing(predictions, annotations, found, truth, len(case.predictions))
     score = measures.mean_average_precision(case)
     diagnosis = _diagnosis(case) if diagnose else None
     if as_json:
@@ -68,21 +76,24 @@ def evaluate(
         _print_tables(score, per_class, diagnosis)
 
 
-@contextmanager
-def data_warnings_on_stderr() -> Iterator[None]:
-    """Show what is odd in the data as one plain line each, without the place in our code that noticed it."""
-    import sys
+def _warn_of_nothing(
+    file: Path, gt: Path, found: "Mapping[str, Instances]", truth: "Annotations", n_scored: int
+) -> None:
+    """Say why the score is zero where there is nothing that could be right."""
     import warnings
 
     from wtal.errors import DataWarning
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"warning: {message}", file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", DataWarning)
-        warnings.showwarning = show
-        yield
+    total = sum(map(len, found.values()))
+    if not total:
+        why = f"{file} holds no predictions"
+    elif not any(name in truth.videos for name in found):
+        why = f"no video of {file} (such as {min(found)}) is in {gt} (such as {min(truth.videos)})"
+    elif not n_scored:
+        why = f"none of the {total} predictions of {file} is of a video and a class that are scored here"
+    else:
+        return
+    warnings.warn(f"{why}: every score is 0", DataWarning, stacklevel=2)
 
 
 def _as_json(score: "Score", per_class: bool, diagnosis: dict[str, Any] | None) -> dict[str, Any]:
@@ -129,59 +140,41 @@ def _points(values: list[float]) -> list[float]:
 
 
 def _print_tables(score: "Score", per_class: bool, diagnosis: dict[str, Any] | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    table = Table(title=f"{score.protocol}: mAP in percent")
-    for heading in ("tIoU", *(f"{threshold:g}" for threshold in score.tiou)):
-        table.add_column(heading, justify="left" if heading == "tIoU" else "right")
+    rows = [["mAP", *(f"{value:.2f}" for value in score.map)]]
     if per_class:
-        for name, ap in zip(score.classes, score.ap, strict=True):
-            table.add_row(name, *(f"{value:.1f}" for value in ap))
-        table.add_section()
-    table.add_row("mAP", *(f"{value:.2f}" for value in score.map), style="bold")
-    console.print(table)
+        rows += [[name, *(f"{value:.1f}" for value in ap)] for name, ap in zip(score.classes, score.ap, strict=True)]
+    head = ("tIoU", *(f"{threshold:g}" for threshold in score.tiou))
+    print_table(head, rows, title=f"{score.protocol}: mAP in percent")
     for name, value in score.average.items():
-        console.print(f"average {name}: [bold]{value:.2f}[/bold]", highlight=False)
+        print(f"average {name}: {value:.2f}")
     dropped = score.n_ambiguous
     list_used = "off" if dropped is None else f"on, {dropped} predictions dropped"
-    console.print(
+    print(
         f"{score.n_videos} videos, {score.n_truth} true instances of {len(score.classes)} classes, "
-        f"{score.n_predictions} predictions; ambiguity list {list_used}",
-        highlight=False,
-        soft_wrap=True,
+        f"{score.n_predictions} predictions; ambiguity list {list_used}"
     )
     if diagnosis is not None:
-        _print_diagnosis(console, diagnosis)
+        _print_diagnosis(diagnosis)
 
 
-def _print_diagnosis(console: "Console", diagnosis: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    errors = Table(title=f"At tIoU {diagnosis['tiou']:g}", caption="the best 10 predictions per true instance")
-    for heading in ("kind", "number", "mAP without"):
-        errors.add_column(heading, justify="left" if heading == "kind" else "right")
+def _print_diagnosis(diagnosis: dict[str, Any]) -> None:
     numbers = {**diagnosis["counts"], "missed": diagnosis["n_missed"]}
+    errors = []
     for kind, number in numbers.items():
         gain = diagnosis["gains"].get(kind)
-        errors.add_row(kind.replace("_", " "), str(number), "" if gain is None else f"{gain:+.2f}")
-    console.print(errors)
-    lengths = Table(title="By length of the true instance")
-    for heading in ("length", "seconds", "true instances", "found", "normalised mAP"):
-        lengths.add_column(heading, justify="left" if heading in ("length", "seconds") else "right")
+        errors.append((kind.replace("_", " "), str(number), "" if gain is None else f"{gain:+.2f}"))
+    title = f"\nAt tIoU {diagnosis['tiou']:g}, the best 10 predictions per true instance"
+    print_table(("kind", "number", "mAP without"), errors, title=title)
+    lengths = []
     for each in diagnosis["lengths"]:
         seconds = f"over {each['over_s']:g}"
         if each["up_to_s"] is not None:
             seconds += f" to {each['up_to_s']:g}"
         share = f"{100 * each['n_found'] / each['n_truth']:.0f}%" if each["n_truth"] else "–"
         level = "–" if each["normalised_map"] is None else f"{each['normalised_map']:.1f}"
-        lengths.add_row(each["name"], seconds, str(each["n_truth"]), share, level)
-    console.print(lengths)
+        lengths.append((each["name"], seconds, str(each["n_truth"]), share, level))
+    head = ("length", "seconds", "true instances", "found", "normalised mAP")
+    print_table(head, lengths, title="\nBy length of the true instance", left=(0, 1))
     recall = ", ".join(f"AR@{count} {share:.1f}" for count, share in diagnosis["average_recall"].items())
-    console.print(f"proposals, whatever their class (tIoU .5:.05:.95): {recall}", highlight=False, soft_wrap=True)
-    console.print(
-        f"classes of whole videos by their best instance: mAP {diagnosis['video_level_map']:.1f}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    print(f"\nproposals, whatever their class (tIoU .5:.05:.95): {recall}")
+    print(f"classes of whole videos by their best instance: mAP {diagnosis['video_level_map']:.1f}")

@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
 from wtal.cli.data import Tagging, print_findings, print_store
+from wtal.cli.parse import run_command
+from wtal.cli.progress import showing
 from wtal.video.extractor import ExtractorOptions
 from wtal.video.snippets import Sampling
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> None:
     """Parse the arguments and run."""
-    tyro.cli(extract, prog="wtal extract", args=list(arguments))
+    run_command(extract, "wtal extract", arguments)
 
 
 def extract(
@@ -29,6 +31,7 @@ def extract(
     sampling: Annotated[Sampling, tyro.conf.arg(name="")] = Sampling(),  # noqa: B008  frozen
     device: Literal["auto", "cpu", "cuda"] = "auto",
     workers: int = 2,
+    threads: int | None = None,
     dtype: Literal["float32", "float16"] = "float32",
     skip_bad: bool = False,
     overwrite: bool = False,
@@ -46,12 +49,15 @@ def extract(
         sampling: How snippets lie on the video.
         device: Where the network computes; auto takes a GPU if there is one.
         workers: Threads that decode ahead of the network.
+        threads: Threads of the network on the processor; by default all. Beside other work, fewer are faster.
         dtype: Type of the stored features; float16 halves the space.
         skip_bad: Leave videos that cannot be read out, and list them, instead of stopping at the first.
         overwrite: Replace the store that is there, and drop unfinished work of other settings.
     """
     from wtal.extract import extract as run
 
+    if threads is not None:
+        _use_threads(threads)
     try:
         with progress_bar("extracting") as watch:
             findings = run(
@@ -69,30 +75,25 @@ def extract(
             )
     except KeyboardInterrupt:
         print("stopped; what is done is kept: run the same command again to go on", file=sys.stderr)
-        raise
+        sys.exit(130)
     print_findings(findings)
     print_store(out)
+
+
+def _use_threads(number: int) -> None:
+    from wtal.errors import InputError
+
+    if number < 1:
+        raise InputError(f"--threads must be 1 or more, got {number}")
+    with suppress(ModuleNotFoundError):  # whoever needs it will say what to install
+        import torch
+
+        torch.set_num_threads(number)
 
 
 @contextmanager
 def progress_bar(what: str) -> "Iterator[Callable[[Progress], None]]":
     """A bar over seconds of video, with the time left and the video that is being worked on."""
-    from rich import progress
-    from rich.console import Console
-
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.TaskProgressColumn(),
-        progress.TimeRemainingColumn(),
-        progress.TextColumn("{task.fields[note]}"),
-    )
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None, note="")
-
-        def watch(at: "Progress") -> None:
-            # headers may be wrong about lengths: the bar never runs over
-            total = max(at.total_s, at.done_s)
-            bar.update(task, completed=at.done_s, total=total, note=f"{at.done_s:.0f} of {total:.0f} s  {at.video}")
-
-        yield watch
+    with showing(what) as show:
+        # headers may be wrong about lengths: the bar never runs over
+        yield lambda at: show(at.done_s, max(at.total_s, at.done_s), f"seconds of video; at {at.video}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import tyro
 
+from wtal.cli.parse import run_command
 from wtal.cli.progress import progress
 from wtal.errors import InputError
 from wtal.propose import PRESETS, Combine, Preset, Proposer
@@ -95,7 +96,7 @@ def main(arguments: Sequence[str]) -> None:
         else:
             _with_videos(localizer, videos, asked, output, proposer, device=device, top=top)
 
-    tyro.cli(localize, prog="wtal localize", args=list(arguments))
+    run_command(localize, "wtal localize", arguments)
 
 
 def _with_maps(tcam: Path, output: Path, proposer: Proposer, timebase: TimeBase) -> None:
@@ -161,21 +162,19 @@ def _with_videos(
 def _print_table(title: str, found: "Instances", classes: Sequence[str], top: int) -> None:
     """What happens when: the most confident instances, in the order of time."""
     import numpy as np
-    from rich.console import Console
-    from rich.table import Table
+
+    from wtal.cli.table import print_table
 
     best = found[np.sort(np.argsort(-found.scores, kind="stable")[:top])]
     more = f" (the {len(best)} most confident of {len(found)})" if len(best) < len(found) else ""
-    table = Table()
-    for column in ("from", "to", "what", "score"):
-        table.add_column(column, justify="left" if column == "what" else "right", no_wrap=True)
+    rows = []
     for row in np.lexsort((best.ends, best.starts)):
         start, end = best.segments[row]
-        table.add_row(_clock(start), _clock(end), classes[best.class_ids[row]], f"{best.scores[row]:.3f}")
-    console = Console()
-    console.print(f"{title}{more}" if len(found) else f"{title}: nothing found", highlight=False, soft_wrap=True)
-    if len(found):
-        console.print(table)
+        rows.append((_clock(start), _clock(end), classes[best.class_ids[row]], f"{best.scores[row]:.3f}"))
+    if rows:
+        print_table(("from", "to", "what", "score"), rows, title=f"{title}{more}", left=(2,))
+    else:
+        print(f"{title}: nothing found")
 
 
 def _clock(seconds: float) -> str:

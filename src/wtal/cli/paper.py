@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from wtal.cli.progress import progress
-from wtal.errors import InputError
+from wtal.cli.parse import run_command
+from wtal.cli.progress import progress, showing
+from wtal.errors import InputError, Interrupted
 from wtal.training.execution import Execution
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
         """
         from rich.console import Console
 
-        from wtal.cli.evaluate import data_warnings_on_stderr
+        from wtal.cli import data_warnings_on_stderr
         from wtal.cli.train import open_store
         from wtal.evaluate import read_ambiguous
         from wtal.paper.catalogue import EXPERIMENTS, write_results
@@ -97,7 +98,7 @@ def main(arguments: Sequence[str]) -> None:
             for path in write_results(experiment, setting, trained, out):
                 print(path)
 
-    tyro.cli(paper, prog="wtal paper", args=list(arguments))
+    run_command(paper, "wtal paper", arguments)
 
 
 def _train(plan: "Plan", store: "Store", console: "Console", execution: Execution, arguments: Sequence[str]) -> None:
@@ -106,13 +107,11 @@ def _train(plan: "Plan", store: "Store", console: "Console", execution: Executio
     from wtal.paper.sweep import carry_out
 
     try:
-        with _progress(console, plan) as watch:
+        with _progress(plan) as watch:
             carry_out(
                 plan, store, watch=watch, done=lambda job: console.print(f"done: {job.path}"), execution=execution
             )
     except KeyboardInterrupt as error:
-        from wtal.training.loop import Interrupted
-
         if not isinstance(error, Interrupted):
             raise
         again = shlex.join(["wtal", "paper", *arguments])
@@ -130,18 +129,15 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _print_plan(console: "Console", plan: "Plan") -> None:
-    from rich.table import Table
+    from wtal.cli.table import print_table
 
-    table = Table(title="runs", title_justify="left")
-    for heading in ("run", "state", "shared", "to train", "time"):
-        justify: Literal["left", "right"] = "left" if heading in ("run", "state") else "right"
-        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading != "run")
+    rows = []
     for job in plan.jobs:
         state = job.state if job.state != "begun" else f"at epoch {job.epochs_done}"
         shared = str(job.base.recipe.epochs) if job.base is not None else ""
         time = _time(plan.seconds(job)) if job.epochs_to_train else "–"
-        table.add_row(job.path.name, state, shared, str(job.epochs_to_train), time)
-    console.print(table)
+        rows.append((job.path.name, state, shared, str(job.epochs_to_train), time))
+    print_table(("run", "state", "shared", "to train", "time"), rows, title="runs", left=(0, 1), stderr=console.stderr)
     if not plan.epochs_to_train:
         console.print("nothing to train")
         return
@@ -162,30 +158,12 @@ def _time(seconds: float | None) -> str:
 
 
 @contextmanager
-def _progress(console: "Console", plan: "Plan") -> Iterator[Callable[["PlannedRun", float, Any], None]]:
+def _progress(plan: "Plan") -> Iterator[Callable[["PlannedRun", float, Any], None]]:
     """A bar over all epochs of all runs with the time left, and a line about the run that is going on."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(elapsed_when_finished=False),
-        TextColumn("{task.fields[note]}"),
-    )
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as progress:
-        task = progress.add_task("epochs", total=plan.epochs_to_train, note="")
+    with showing("epochs") as show:
 
         def watch(job: "PlannedRun", behind: float, status: Any) -> None:
-            note = f"{job.path.name}: {status.phase}, epoch {status.epoch} of {status.epochs}"
-            progress.update(task, completed=behind, note=note)
+            inner = (status.phase, status.completed, status.total)
+            show(behind, plan.epochs_to_train, f"{job.path.name}: epoch {status.epoch} of {status.epochs}", inner)
 
         yield watch

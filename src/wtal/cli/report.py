@@ -6,10 +6,12 @@ from typing import Annotated
 
 import tyro
 
+from wtal.cli.parse import run_command
+
 
 def main(arguments: Sequence[str]) -> None:
     """Parse the arguments and run."""
-    tyro.cli(report, prog="wtal report", args=list(arguments))
+    run_command(report, "wtal report", arguments)
 
 
 def report(
@@ -31,7 +33,7 @@ def report(
     """
     from rich.console import Console
 
-    from wtal.cli.evaluate import data_warnings_on_stderr
+    from wtal.cli import data_warnings_on_stderr
     from wtal.report.build import report as write_report
 
     with data_warnings_on_stderr():

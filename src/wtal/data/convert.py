@@ -11,7 +11,7 @@ from wtal.data.findings import Finding, errors
 from wtal.data.source import Source
 from wtal.data.store import TRUTH
 from wtal.data.streams import join_streams
-from wtal.data.truth import renumber, write_truth
+from wtal.data.truth import matched, renumber, write_truth
 from wtal.data.video_record import VideoRecord
 from wtal.data.writer import Dtype, StoreWriter, new_store
 from wtal.errors import InputError
@@ -41,7 +41,11 @@ def convert(
         fatal += errors(source.findings)
     if fatal:
         raise InputError(str(fatal[0]))
-    truth = renumber(source.truth, source.classes, "the annotations") if source.truth else None
+    truth = None
+    if source.truth is not None:
+        truth, said = matched(source.truth, [record.name for record in source.records])
+        truth = renumber(truth, source.classes, "the annotations")
+        findings += said
     timebase = source.records[0].timebase if source.records else TimeBase()
     kept: list[VideoRecord] = []
     with new_store(
@@ -56,7 +60,7 @@ def convert(
     ) as writer:
         for record in track(source.records):
             try:
-                kept.append(_one(source, record, writer, trim=trim, stretch=stretch))
+                kept.append(_one(source, record, writer, findings, trim=trim, stretch=stretch))
             except InputError as error:
                 if not skip_bad:
                     raise InputError(
@@ -70,10 +74,14 @@ def convert(
     return findings
 
 
-def _one(source: Source, record: VideoRecord, writer: StoreWriter, *, trim: bool, stretch: bool) -> VideoRecord:
+def _one(
+    source: Source, record: VideoRecord, writer: StoreWriter, findings: list[Finding], *, trim: bool, stretch: bool
+) -> VideoRecord:
     streams = source.load(record.name)
-    if broken := errors(check_features(record.name, streams, trim=trim)):
+    found = check_features(record.name, streams, trim=trim)
+    if broken := errors(found):
         raise InputError(str(broken[0]))
+    findings += [finding for finding in found if finding.severity == "warning"]
     features = join_streams(record.name, streams, trim=trim)
     if stretch:
         record = replace(record, timebase=_stretched(record, features))

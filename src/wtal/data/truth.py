@@ -1,7 +1,7 @@
 """The true instances of a store's videos: in their own file, so that training cannot see them by accident."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +10,10 @@ import numpy as np
 from wtal.annotations import Annotations, Video
 from wtal.data.findings import Finding
 from wtal.data.video_record import VideoRecord
-from wtal.errors import DataWarning, InputError
+from wtal.errors import DataWarning, InputError, some
 from wtal.formats.activitynet import read_annotations, write_annotations
 from wtal.instances import Instances
+from wtal.named import match_endings
 
 
 def read_truth(path: Path, classes: tuple[str, ...]) -> Annotations:
@@ -44,6 +45,25 @@ def renumber(annotations: Annotations, classes: tuple[str, ...], where: str) -> 
             raise InputError(f"{where}: {name} has instances of {unknown}, which the class list lacks")
         videos[name] = replace(video, instances=Instances(old.segments, old.scores, class_ids))
     return Annotations(classes, videos)
+
+
+def named_like(truth: Annotations, names: Collection[str]) -> Annotations:
+    """The annotations under the names that the videos have: clip for clip.mp4."""
+    known = match_endings(truth.videos, names)
+    return Annotations(truth.classes, {known.get(name, name): video for name, video in truth.videos.items()})
+
+
+def matched(truth: Annotations, names: Collection[str]) -> tuple[Annotations, list[Finding]]:
+    """The annotations under the names that the videos have, and what fits no video."""
+    truth = named_like(truth, names)
+    strange = sorted(truth.videos.keys() - set(names))
+    if not strange:
+        return truth, []
+    what = f"{len(strange)} of {len(truth.videos)} annotated videos are not among the videos, such as {some(strange)}"
+    if len(strange) < len(truth.videos):
+        return truth, [Finding("note", None, what, "they are left out")]
+    fix = f"there will be no score; the annotations must use the videos' names, such as {some(sorted(names))}"
+    return truth, [Finding("warning", None, what, fix)]
 
 
 def write_truth(path: Path, truth: Annotations, records: Iterable[VideoRecord]) -> None:

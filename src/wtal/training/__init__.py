@@ -35,7 +35,7 @@ def train(
 ) -> Run:
     """Train by a recipe on a store's training videos.
 
-    Ctrl-C finishes the step, saves, and raises `wtal.training.loop.Interrupted`.
+    Ctrl-C finishes the step, saves, and raises `wtal.errors.Interrupted`.
 
     Args:
         recipe: A recipe, its YAML file, or the name of one that comes with wtal.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import yaml
 
-from wtal.errors import InputError
+from wtal.errors import InputError, did_you_mean
 from wtal.evaluate.protocols import protocol_named
 from wtal.files import written_whole
 from wtal.pool import Pooling
@@ -182,7 +182,8 @@ def read_recipe(path: Path | str) -> Recipe:
         given = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise InputError(
-            f"cannot read the recipe {path}: {error.strerror}; wanted a YAML file or one of {', '.join(own)}"
+            f"cannot read the recipe {path}: {error.strerror}{did_you_mean(path.stem, own)}; "
+            f"wanted a YAML file or one of {', '.join(own)}"
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a YAML file: {error}") from error

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from wtal.errors import InputError
+from wtal.errors import InputError, Interrupted
 from wtal.losses import signed_cross_entropy
 from wtal.models.protocol import Batch, Output
 from wtal.pseudo.delta import Stage
@@ -32,10 +32,6 @@ class Status:
     completed: int
     total: int
     losses: Mapping[str, float] = field(default_factory=dict)
-
-
-class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop; the step was finished and everything saved."""
 
 
 @dataclass(frozen=True)

