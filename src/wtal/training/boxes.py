@@ -14,6 +14,7 @@ from wtal.errors import InputError
 from wtal.formats import read_predictions, write_predictions
 from wtal.instances import Instances
 from wtal.localize import Localizer
+from wtal.propose import Fusion
 from wtal.training.config import BoxSettings
 
 
@@ -29,9 +30,13 @@ def write_boxes(
     """Write the boxes of a split's videos: what the teacher finds of the classes that each is tagged with."""
     names, tags = store.names(split), store.tags(split)
     row = {name: number for number, name in enumerate(names)}
+    proposer = teacher.card.proposer
+    if isinstance(proposer.combine, Fusion):
+        # overlapping instances are doubtful at test, where one of them is right; as boxes, more of them teach more
+        proposer = proposer.by(Fusion, decay_sigma=None)
     boxes = {}
     for name in track(names):
-        found = teacher.found(name, store.features(name), classes=np.flatnonzero(tags[row[name]]))
+        found = teacher.found(name, store.features(name), proposer, classes=np.flatnonzero(tags[row[name]]))
         boxes[name] = store.timebase(name).instances_to_seconds(weighted(found, settings.least_weight))
     write_predictions(path, boxes, store.classes)
 
