@@ -155,7 +155,9 @@ class Localizer:
         own = settings.combine(self.candidates(name, features)).instances
         if classes is not None:
             own = own[np.isin(own.class_ids, classes)]
-        return self.card.pool(self.teacher.found(name, features, classes=classes), own)
+        # what overlaps decays once, when both are together
+        proposer = self.teacher.card.proposer.without_decay()
+        return self.card.pool(self.teacher.found(name, features, proposer, classes=classes), own)
 
     def candidates(self, name: str, features: Shaped[np.ndarray, "..."]) -> Candidates:
         """The boxes that a detector finds by itself, in snippets."""

@@ -266,6 +266,10 @@ class Proposer:
             kept = {"threshold": now.threshold, "overlap": now.overlap, "pad": now.pad}
         return replace(self, combine=way(**kept | settings))
 
+    def without_decay(self) -> "Proposer":
+        """The same, but overlapping fused instances do not weaken each other."""
+        return self.by(Fusion, decay_sigma=None) if isinstance(self.combine, Fusion) else self
+
     def at_temperature(self, temperature: float) -> "Proposer":
         """The same with fusion at this temperature; suppression has none and stays as it is."""
         return self.by(Fusion, temperature=temperature) if isinstance(self.combine, Fusion) else self

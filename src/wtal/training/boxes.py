@@ -14,7 +14,6 @@ from wtal.errors import InputError
 from wtal.formats import read_predictions, write_predictions
 from wtal.instances import Instances
 from wtal.localize import Localizer
-from wtal.propose import Fusion
 from wtal.training.config import BoxSettings
 
 
@@ -30,10 +29,8 @@ def write_boxes(
     """Write the boxes of a split's videos: what the teacher finds of the classes that each is tagged with."""
     names, tags = store.names(split), store.tags(split)
     row = {name: number for number, name in enumerate(names)}
-    proposer = teacher.card.proposer
-    if isinstance(proposer.combine, Fusion):
-        # overlapping instances are doubtful at test, where one of them is right; as boxes, more of them teach more
-        proposer = proposer.by(Fusion, decay_sigma=None)
+    # overlapping instances are doubtful at test, where one of them is right; as boxes, more of them teach more
+    proposer = teacher.card.proposer.without_decay()
     boxes = {}
     for name in track(names):
         found = teacher.found(name, store.features(name), proposer, classes=np.flatnonzero(tags[row[name]]))
