@@ -39,7 +39,7 @@ class Pooling:
 
 
 #: What has decayed below this is dropped: it cannot matter to anyone.
-LEAST_SCORE = 1e-4
+LEAST_SCORE = 1e-3
 
 
 def support(instances: Instances, by: Instances, power: float) -> Float[np.ndarray, " n"]:
