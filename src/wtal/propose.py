@@ -18,7 +18,7 @@ from wtal.overlap import Overlap
 from wtal.pseudo import flanks
 from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, class_columns, find_candidates
 from wtal.pseudo.flanks import Flanks
-from wtal.pseudo.fusion import Fused, Logit, fuse
+from wtal.pseudo.fusion import Evidence, Fused, Logit, fuse
 from wtal.pseudo.templates import Template
 from wtal.suppress import Decay, decayed, nms, soft_nms
 
@@ -135,9 +135,11 @@ class Fusion:
     logit: Logit = "score"
     """What weighs candidates: their contrast, or the mean activation inside."""
     evidence: float = 0.0
-    """How much the number of candidates that agree on an instance counts (an exponent); 0: as in the paper, not."""
-    evidence_members: float = 20.0
-    """The number of candidates whose score evidence leaves as it is."""
+    """How much it counts how many candidates agree on an instance (an exponent); 0: as in the paper, not."""
+    evidence_by: Evidence = "count"
+    """What measures that: the count of the candidates, or the sum of their scores."""
+    evidence_full: float = 20.0
+    """The count or sum at which evidence leaves a score as it is."""
     decay_sigma: float | None = None
     """Fused instances of one class that overlap weaken each other, by a Gaussian decay of this sigma; null: not."""
 

@@ -64,7 +64,7 @@ def test_a_users_own_model_by_module_and_attribute(tmp_path: Path, monkeypatch: 
 
 
 def test_unknown_models_say_what_there_is() -> None:
-    with pytest.raises(InputError, match="no model 'rksp'; there are bm, detector, facnet, rskp, stpn, wum"):
+    with pytest.raises(InputError, match=r"no model 'rksp' \(did you mean rskp\?\); there are bm, detector, facnet, rskp, stpn, wum"):
         build("rksp", n_classes=3, d=4)
     with pytest.raises(InputError, match="no module 'nowhere'"):
         build("nowhere.at_all:Model", n_classes=3, d=4)

@@ -71,7 +71,7 @@ def videos(n: int, rng: np.random.Generator) -> Batch:
 def test_it_learns_the_boxes_that_it_is_taught(precision: str) -> None:
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
-    model = build("detector", 2, 6, width=16, channel_dropout=0.0, averaging=0.9, precision=precision)
+    model = build("detector", 2, 6, networks=2, width=16, channel_dropout=0.0, averaging=0.9, precision=precision)
     model.begin([videos(20, rng)])
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for step in range(80):

@@ -133,7 +133,7 @@ def test_nothing_fuses_to_nothing():
 
 @given(candidates(min_n=1), st.floats(0.1, 2.0))
 def test_evidence_is_the_number_of_members_and_changes_scores_alone(found, exponent):
-    plain, strong = fuse(found), fuse(found, evidence=exponent, evidence_members=5.0)
+    plain, strong = fuse(found), fuse(found, evidence=exponent, evidence_full=5.0)
     key = np.lexsort((plain.instances.class_ids, plain.instances.ends, plain.instances.starts))
     other = np.lexsort((strong.instances.class_ids, strong.instances.ends, strong.instances.starts))
     np.testing.assert_array_equal(plain.instances.segments[key], strong.instances.segments[other])
@@ -148,5 +148,5 @@ def test_of_two_equal_peaks_the_one_that_more_levels_see_comes_first():
     many = [[0.0, 10.0]] * 4 + [[40.0, 50.0]]
     found = Candidates(Instances(many, [0.5] * 5, unit="snippets"), np.full(5, 0.5))
     assert fuse(found, evidence=0.5).instances.starts.tolist() == [0.0, 40.0]
-    scores = fuse(found, evidence=0.5, evidence_members=4.0).instances.scores
+    scores = fuse(found, evidence=0.5, evidence_full=4.0).instances.scores
     np.testing.assert_allclose(scores, [0.5, 0.25])

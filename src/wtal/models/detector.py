@@ -22,7 +22,7 @@ from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.losses import box_loss, focal_loss
 from wtal.models.bank import of_all_processes
-from wtal.models.cells import Cells, View, lay_out, nearest_box
+from wtal.models.cells import Cells, Level, View, lay_out, nearest_box
 from wtal.models.low_rank import Precision
 from wtal.models.protocol import Batch, Model, Output
 from wtal.pseudo.candidates import Candidates
@@ -44,6 +44,7 @@ class Detector(Model):
     Args:
         n_classes: Number of classes.
         d: Dimensions of the features.
+        networks: How many networks are trained side by side, each for itself; their boxes are pooled.
         width: Channels everywhere.
         cells: Cells a snippet: actions may be shorter than two snippets.
         levels: Levels of the pyramid, each half as fine as the one before.
@@ -58,7 +59,7 @@ class Detector(Model):
         tag_share: A video's class score is the mean over one cell in so many, the highest.
         averaging: How slowly the average of the weights moves.
         least_score: Boxes with a lower score are not told.
-        most_boxes: Of the others, no more than so many of a video.
+        most_boxes: Of the others, no more than so many of a video and network.
         precision: bfloat16 is faster where the processor has it.
     """
 
@@ -67,6 +68,7 @@ class Detector(Model):
         n_classes: int,
         d: int,
         *,
+        networks: int = 1,
         width: int = 256,
         cells: int = 2,
         levels: int = 4,
@@ -96,8 +98,11 @@ class Detector(Model):
         )
         self.tag_weight, self.tag_levels, self.tag_share = tag_weight, tag_levels, tag_share
         self.least_score, self.most_boxes = least_score, most_boxes
-        self.network = Network(n_classes, d, width=width, levels=levels, reach=reach, embedding=embedding, head=head)
-        self.average = deepcopy(self.network).requires_grad_(False)
+        self.networks = nn.ModuleList(
+            Network(n_classes, d, width=width, levels=levels, reach=reach, embedding=embedding, head=head)
+            for _ in range(networks)
+        )
+        self.averages = deepcopy(self.networks).requires_grad_(False)
         self.register_buffer("mean", torch.zeros(d))
         self.register_buffer("deviation", torch.ones(d))
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
@@ -122,20 +127,26 @@ class Detector(Model):
         self.deviation.copy_((squares / n - mean**2).clamp(min=0).sqrt() + 0.02)
 
     def forward(self, batch: Batch) -> Output:
-        """The boxes of each cell, as `inner`; and as maps the class probabilities of the finest level."""
+        """What each network says of each cell, as `inner`; and as map the class probabilities of the finest cells."""
         features = (batch.features - self.mean) / self.deviation
+        networks = self.networks if self.training else self.averages
+        found = [self._found(network, number, features, batch) for number, network in enumerate(networks)]
+        maps = torch.stack([self._map(one, batch) for one in found]).mean(dim=0)
+        scores = torch.stack([softmax(self._video_logits(one, len(batch.lengths)), dim=1) for one in found])
+        return Output(
+            tcam=maps, attention=maps.amax(dim=1), video_scores=scores.mean(dim=0), supervised=(), inner=found
+        )
+
+    def _found(self, network: nn.Module, number: int, features: Float[Tensor, "t d"], batch: Batch) -> Found:
         views = [View(float(self.cells))] * len(batch.lengths)
-        network = self.average
         if self.training:
-            network = self.network
-            rngs = [np.random.default_rng(seed) for seed in batch.seeds or [None] * len(batch.lengths)]
+            seeds = [None if batch.seeds is None else [seed, number] for seed in batch.seeds or batch.lengths]
+            rngs = [np.random.default_rng(seed) for seed in seeds]
             views = [self._drawn(rng) for rng in rngs]
             features = features * self._kept(rngs, batch.lengths)
         cells = lay_out(batch.lengths, views, self.levels)
         with torch.autocast(features.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-            logits, distances, quality = network(features, cells)
-        found = Found(cells, logits, distances, quality)
-        return self._output(found, batch)
+            return Found(cells, *network(features, cells))
 
     def _drawn(self, rng: np.random.Generator) -> View:
         """A random view: another speed, and the coarser cells beginning elsewhere."""
@@ -149,21 +160,18 @@ class Detector(Model):
         rows = torch.from_numpy(kept.astype(np.float32)).to(self.mean.device)
         return rows.repeat_interleave(torch.tensor(lengths, device=rows.device), dim=0)
 
-    def _output(self, found: Found, batch: Batch) -> Output:
+    def _map(self, found: Found, batch: Batch) -> Float[Tensor, "t c"]:
+        """The class probabilities of each snippet: the mean of its finest cells."""
         finest = found.cells.levels[0]
-        n = len(finest.video)
         inside = finest.video >= 0
-        # a snippet's activation is the mean of its cells'
         starts = torch.tensor(batch.offsets[:-1])
         row = starts[finest.video[inside]] + finest.centre[inside].floor().long()
-        probabilities = torch.sigmoid(found.logits[:n].detach())[inside]
+        probabilities = torch.sigmoid(found.logits[: len(finest.video)].detach())[inside]
         sums = probabilities.new_zeros(len(batch.features), self.n_classes + 1)
         sums.index_add_(0, row, torch.cat([probabilities, torch.ones_like(probabilities[:, :1])], dim=1))
-        tcam = sums[:, :-1] / sums[:, -1:].clamp(min=1.0)
-        scores = torch.stack([softmax(one, dim=0) for one in self._video_logits(found, len(batch.lengths))])
-        return Output(tcam=tcam, attention=tcam.amax(dim=1), video_scores=scores, supervised=(), inner=found)
+        return sums[:, :-1] / sums[:, -1:].clamp(min=1.0)
 
-    def _video_logits(self, found: Found, n_videos: int) -> list[Float[Tensor, " c"]]:
+    def _video_logits(self, found: Found, n_videos: int) -> Float[Tensor, "b c"]:
         """Of each video and class the mean of the highest logits of the finest levels."""
         video = torch.cat([one.video for one in found.cells.levels[: self.tag_levels]])
         logits = found.logits[: len(video)]
@@ -171,29 +179,33 @@ class Detector(Model):
         for number in range(n_videos):
             own = logits[video == number]
             means.append(own.topk(max(1, len(own) // self.tag_share), dim=0).values.mean(dim=0))
-        return means
+        return torch.stack(means)
 
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
-        """Class, place and quality of the boxes, by their weights, and the tags."""
-        found: Found = output.inner
-        segments, class_ids, weights, owner = _joined(batch.known_boxes())
-        which, positive = nearest_box(found.cells, segments, owner, reach=self.reach, radius=self.radius)
+        """Class, place and quality of the boxes, by their weights, and the tags; summed over the networks."""
+        boxes = _joined(batch.known_boxes())
+        each = [self._losses(found, boxes, batch) for found in output.inner]
+        return {name: torch.stack([one[name] for one in each]).sum() for name in each[0]}
+
+    def _losses(self, found: Found, boxes: "Boxes", batch: Batch) -> dict[str, Float[Tensor, ""]]:
+        which, positive = nearest_box(found.cells, boxes.segments, boxes.owner, reach=self.reach, radius=self.radius)
         mine, every = which[positive], found.cells.all
+        weights, class_ids = boxes.weights[mine], boxes.class_ids[mine]
         target = torch.zeros_like(found.logits)
         weight = (every.video >= 0).float()[:, None].expand_as(found.logits).clone()
-        target[positive, class_ids[mine]] = 1.0
-        weight[positive, class_ids[mine]] = weights[mine]
-        scale = self._scale(weights[mine].sum(), len(batch.lengths))
+        target[positive, class_ids] = 1.0
+        weight[positive, class_ids] = weights
+        scale = self._scale(weights.sum(), len(batch.lengths))
         centre = every.centre[positive]
-        wanted = torch.stack([centre - segments[mine, 0], segments[mine, 1] - centre], dim=1)
+        wanted = torch.stack([centre - boxes.segments[mine, 0], boxes.segments[mine, 1] - centre], dim=1)
         apart, iou = box_loss(found.distances[positive], wanted)
         quality = binary_cross_entropy_with_logits(found.quality[positive], iou.detach(), reduction="none")
         share = batch.known_tags() / (batch.known_tags().sum(dim=1, keepdim=True) + 1e-8)
-        logits = torch.stack(self._video_logits(found, len(batch.lengths)))
+        logits = self._video_logits(found, len(batch.lengths))
         return {
             "class": scale * (focal_loss(found.logits, target) * weight).sum(),
-            "place": scale * (apart * weights[mine]).sum(),
-            "quality": scale * (quality * weights[mine]).sum(),
+            "place": scale * (apart * weights).sum(),
+            "quality": scale * (quality * weights).sum(),
             "tags": -self.tag_weight * (share * log_softmax(logits, dim=1)).sum(),
         }
 
@@ -210,28 +222,33 @@ class Detector(Model):
         self.steps += 1
         keep = min(self.averaging, (1 + int(self.steps)) / (10 + int(self.steps)))
         with torch.no_grad():
-            for average, now in zip(self.average.parameters(), self.network.parameters(), strict=True):
+            for average, now in zip(self.averages.parameters(), self.networks.parameters(), strict=True):
                 average.lerp_(now, 1 - keep)
 
     def candidates(self, output: Output, batch: Batch) -> tuple[Candidates, ...]:
-        """The boxes that the network finds in each video, in snippets; a box's score is √(class × quality)."""
-        found: Found = output.inner
-        every = found.cells.all
-        scores = torch.sqrt(torch.sigmoid(found.logits) * torch.sigmoid(found.quality)[:, None])
+        """The boxes that the networks find in each video, in snippets; a box's score is √(class × quality)."""
+        found: list[Found] = output.inner
+        scores = [torch.sqrt(torch.sigmoid(one.logits) * torch.sigmoid(one.quality)[:, None]) for one in found]
         return tuple(
-            self._boxes_of(every.video == number, length, every.centre, found.distances, scores)
+            Candidates.concat(
+                [
+                    self._boxes_of(number, length, one.cells.all, one.distances, score)
+                    for one, score in zip(found, scores, strict=True)
+                ]
+            )
             for number, length in enumerate(batch.lengths)
         )
 
     def _boxes_of(
         self,
-        own: Tensor,
+        video: int,
         length: int,
-        centre: Float[Tensor, " n"],
+        every: Level,
         distances: Float[Tensor, "n 2"],
         scores: Float[Tensor, "n c"],
     ) -> Candidates:
-        scores, centre, distances = scores[own], centre[own], distances[own]
+        own = every.video == video
+        scores, centre, distances = scores[own], every.centre[own], distances[own]
         cell, class_id = torch.nonzero(scores > self.least_score, as_tuple=True)
         best = scores[cell, class_id].argsort(descending=True, stable=True)[: self.most_boxes]
         cell, class_id = cell[best], class_id[best]
@@ -302,13 +319,20 @@ class CellConvolution(nn.Module):
         return x if self.norm is None else relu(self.norm(x)) * mask.to(x.dtype)
 
 
-def _joined(
-    boxes: Sequence[Instances],
-) -> tuple[Float[Tensor, "m 2"], Int[Tensor, " m"], Float[Tensor, " m"], Int[Tensor, " m"]]:
-    """The boxes of all videos: segments, classes, weights, and the number of the video of each."""
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """The boxes of a batch's videos: in snippets, with class, weight and the number of the video of each."""
+
+    segments: Float[Tensor, "m 2"]
+    class_ids: Int[Tensor, " m"]
+    weights: Float[Tensor, " m"]
+    owner: Int[Tensor, " m"]
+
+
+def _joined(boxes: Sequence[Instances]) -> Boxes:
     joined = Instances.concat([one.wanted_in("snippets", "detectors") for one in boxes])
     owner = np.repeat(np.arange(len(boxes)), [len(one) for one in boxes])
-    return (
+    return Boxes(
         torch.from_numpy(joined.segments).float(),
         torch.from_numpy(joined.class_ids),
         torch.from_numpy(joined.scores).float(),

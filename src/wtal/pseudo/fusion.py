@@ -19,6 +19,7 @@ from wtal.pseudo.candidates import Candidates
 from wtal.pseudo.templates import TEMPLATES, Template, sums_by_group
 
 Logit = Literal["score", "inner"]
+Evidence = Literal["count", "score"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,8 @@ def fuse(
     logit: Logit = "score",
     template: Template = "gaussian",
     evidence: float = 0.0,
-    evidence_members: float = 20.0,
+    evidence_by: Evidence = "count",
+    evidence_full: float = 20.0,
 ) -> Fused:
     """One instance for each group of overlapping candidates of a class.
 
@@ -79,9 +81,10 @@ def fuse(
         pad: Added to lengths and intersections; 1 where positions are inclusive integers (the released code).
         logit: What the weights come from: the `score` (the paper) or the `inner` mean (the released code).
         template: The distribution that is fitted to a group's starts, ends and scores.
-        evidence: How much the number of a group's candidates counts: scores are multiplied by
-            (candidates / evidence_members) ** evidence. 0, the paper's form, leaves them as they are.
-        evidence_members: The number of candidates whose score stays as it is, such as the number of levels.
+        evidence: How much it counts how many candidates a group has: scores are multiplied by
+            (size / evidence_full) ** evidence. 0, the paper's form, leaves them as they are.
+        evidence_by: The size of a group: the `count` of its candidates, or the sum of their `score`s.
+        evidence_full: The size of a group whose score stays as it is, such as the number of levels.
 
     Returns:
         The fused instances with their members and weights.
@@ -93,10 +96,8 @@ def fuse(
     """
     if not temperature > 0:
         raise InputError(f"the temperature must be above 0, got {temperature}")
-    if not (evidence >= 0 and evidence_members > 0):
-        raise InputError(
-            f"evidence must be 0 or more and evidence_members above 0, got {evidence} and {evidence_members}"
-        )
+    if not (evidence >= 0 and evidence_full > 0):
+        raise InputError(f"evidence must be 0 or more and evidence_full above 0, got {evidence} and {evidence_full}")
     if template not in TEMPLATES:
         raise InputError(f"unknown template {template!r}; there are {', '.join(TEMPLATES)}")
     found = candidates.instances
@@ -114,7 +115,9 @@ def fuse(
     scores = fused.scores
     if evidence:
         # a contrast below 0 is no score that evidence could strengthen
-        scores = np.maximum(scores, 0.0) * (np.bincount(group, minlength=m) / evidence_members) ** evidence
+        each = np.maximum(found.scores, 0.0) if evidence_by == "score" else None
+        size = np.bincount(group, weights=each, minlength=m)
+        scores = np.maximum(scores, 0.0) * (size / evidence_full) ** evidence
     return Fused(fused, group, weights, converged).scored(scores)
 
 
