@@ -64,7 +64,8 @@ def test_a_users_own_model_by_module_and_attribute(tmp_path: Path, monkeypatch: 
 
 
 def test_unknown_models_say_what_there_is() -> None:
-    with pytest.raises(InputError, match=r"no model 'rksp' \(did you mean rskp\?\); there are bm, detector, facnet, rskp, stpn, wum"):
+    known = ", ".join(sorted(MODELS))
+    with pytest.raises(InputError, match=rf"no model 'rksp' \(did you mean rskp\?\); there are {known}"):
         build("rksp", n_classes=3, d=4)
     with pytest.raises(InputError, match="no module 'nowhere'"):
         build("nowhere.at_all:Model", n_classes=3, d=4)
