@@ -61,7 +61,7 @@ class Cells:
     @property
     def number(self) -> Int[Tensor, " m"]:
         """The level of each of all cells."""
-        return torch.cat([torch.full((len(one.video),), k) for k, one in enumerate(self.levels)])
+        return torch.cat([torch.full_like(one.video, k) for k, one in enumerate(self.levels)])
 
     def read(self, features: Float[Tensor, "t d"]) -> Float[Tensor, "n d"]:
         """The features at the centres of the finest cells, linear between those of the snippets; 0 in gaps."""
@@ -70,7 +70,7 @@ class Cells:
         return between * self.levels[0].mask.to(features.dtype)
 
 
-def lay_out(lengths: Sequence[int], views: Sequence[View], n_levels: int) -> Cells:
+def lay_out(lengths: Sequence[int], views: Sequence[View], n_levels: int, device: torch.device | str = "cpu") -> Cells:
     """The cells of videos of these lengths, each seen in its own way."""
     coarsest = 2 ** (n_levels - 1)
     columns: list[tuple[np.ndarray, ...]] = []
@@ -86,7 +86,7 @@ def lay_out(lengths: Sequence[int], views: Sequence[View], n_levels: int) -> Cel
         video = np.where(inside, number, -1)
         columns.append((video, centre, np.full(total, 1 / view.cells), low + first_row, high + first_row, at - low))
         first_row += length
-    joined = [torch.from_numpy(np.concatenate(one)) for one in zip(*columns, strict=True)]
+    joined = [torch.from_numpy(np.concatenate(one)).to(device) for one in zip(*columns, strict=True)]
     levels = [Level(joined[0], joined[1].float(), joined[2].float())]
     while len(levels) < n_levels:
         levels.append(levels[-1].halved())
@@ -116,6 +116,6 @@ def nearest_box(
     inside = torch.minimum(left, right) > 0
     fits = (every.video[:, None] == owner) & inside & central & (farther >= least) & (farther < most)
     if not len(segments):
-        return torch.zeros(len(level), dtype=torch.long), torch.zeros(len(level), dtype=torch.bool)
+        return torch.zeros_like(level), torch.zeros_like(level, dtype=torch.bool)
     shortest, which = torch.where(fits, segments[:, 1] - segments[:, 0], torch.inf).min(dim=1)
     return which, torch.isfinite(shortest)

@@ -90,12 +90,8 @@ class Detector(Model):
         if not 0 <= channel_dropout < 1 or not 0 <= averaging < 1:
             raise InputError(f"channel_dropout and averaging must be in [0, 1), got {channel_dropout} and {averaging}")
         self.n_classes, self.cells, self.levels, self.reach, self.radius = n_classes, cells, levels, reach, radius
-        self.channel_dropout, self.stretch, self.averaging, self.precision = (
-            channel_dropout,
-            stretch,
-            averaging,
-            precision,
-        )
+        self.channel_dropout, self.stretch = channel_dropout, stretch
+        self.averaging, self.precision = averaging, precision
         self.tag_weight, self.tag_levels, self.tag_share = tag_weight, tag_levels, tag_share
         self.least_score, self.most_boxes = least_score, most_boxes
         self.networks = nn.ModuleList(
@@ -115,7 +111,7 @@ class Detector(Model):
     positives: Tensor
 
     def begin(self, batches: Iterable[Batch]) -> None:
-        """Learn the mean and the deviation of each channel: they are never negative, so far from 0."""
+        """Learn the mean and the deviation of each channel; features are never negative, so their means are far from 0."""
         sums = torch.zeros(3, len(self.mean), dtype=torch.float64, device=self.mean.device)
         for batch in batches:
             x = batch.features.double()
@@ -144,7 +140,7 @@ class Detector(Model):
             rngs = [np.random.default_rng(seed) for seed in seeds]
             views = [self._drawn(rng) for rng in rngs]
             features = features * self._kept(rngs, batch.lengths)
-        cells = lay_out(batch.lengths, views, self.levels)
+        cells = lay_out(batch.lengths, views, self.levels, features.device)
         with torch.autocast(features.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
             return Found(cells, *network(features, cells))
 
@@ -164,7 +160,7 @@ class Detector(Model):
         """The class probabilities of each snippet: the mean of its finest cells."""
         finest = found.cells.levels[0]
         inside = finest.video >= 0
-        starts = torch.tensor(batch.offsets[:-1])
+        starts = torch.tensor(batch.offsets[:-1], device=inside.device)
         row = starts[finest.video[inside]] + finest.centre[inside].floor().long()
         probabilities = torch.sigmoid(found.logits[: len(finest.video)].detach())[inside]
         sums = probabilities.new_zeros(len(batch.features), self.n_classes + 1)
@@ -183,7 +179,7 @@ class Detector(Model):
 
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """Class, place and quality of the boxes, by their weights, and the tags; summed over the networks."""
-        boxes = _joined(batch.known_boxes())
+        boxes = _joined(batch.known_boxes(), batch.features.device)
         each = [self._losses(found, boxes, batch) for found in output.inner]
         return {name: torch.stack([one[name] for one in each]).sum() for name in each[0]}
 
@@ -212,7 +208,7 @@ class Detector(Model):
     @torch.no_grad()
     def _scale(self, positives: Float[Tensor, ""], n_videos: int) -> Float[Tensor, ""]:
         """Videos of the step over the usual number of its positive cells, those of all training processes together."""
-        (mine,) = of_all_processes(torch.stack([positives, torch.tensor(float(n_videos))])[None])
+        (mine,) = of_all_processes(torch.stack([positives, torch.full_like(positives, n_videos)])[None])
         total, videos = mine.sum(dim=0)
         self.positives.lerp_(total.clamp(min=1.0), 0.1)
         return videos / self.positives
@@ -329,12 +325,12 @@ class Boxes:
     owner: Int[Tensor, " m"]
 
 
-def _joined(boxes: Sequence[Instances]) -> Boxes:
+def _joined(boxes: Sequence[Instances], device: torch.device) -> Boxes:
     joined = Instances.concat([one.wanted_in("snippets", "detectors") for one in boxes])
     owner = np.repeat(np.arange(len(boxes)), [len(one) for one in boxes])
     return Boxes(
-        torch.from_numpy(joined.segments).float(),
-        torch.from_numpy(joined.class_ids),
-        torch.from_numpy(joined.scores).float(),
-        torch.from_numpy(owner),
+        torch.from_numpy(joined.segments).float().to(device),
+        torch.from_numpy(joined.class_ids).to(device),
+        torch.from_numpy(joined.scores).float().to(device),
+        torch.from_numpy(owner).to(device),
     )
