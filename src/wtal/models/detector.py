@@ -111,7 +111,7 @@ class Detector(Model):
     positives: Tensor
 
     def begin(self, batches: Iterable[Batch]) -> None:
-        """Learn the mean and the deviation of each channel; features are never negative, so their means are far from 0."""
+        """Learn each channel's mean and deviation: features are never negative, so their means are far from 0."""
         sums = torch.zeros(3, len(self.mean), dtype=torch.float64, device=self.mean.device)
         for batch in batches:
             x = batch.features.double()
