@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -34,7 +35,6 @@ from wtal.paper.plan import PlannedRun, Variant, make_plan
 from wtal.paper.sweep import carry_out
 from wtal.training import Execution, Recipe, read_recipe
 from wtal.training.fork import first_labels
-from wtal.training.loop import Status
 
 SEED = 0
 PUBLISHED_DIMS = 2048
@@ -115,7 +115,7 @@ def measure(job: PlannedRun, store: Store, memory: Mapping[tuple[str, int], floa
     held = set(np.flatnonzero(tags(store).any(axis=0)).tolist())
     result = score(found, store.truth(), protocol="activitynet13", split="test").average["0.5:0.95"]
     seconds = [line["seconds"] for line in metrics(job.path) if "event" not in line]
-    runs = {job.name, *([job.base.name] if job.base else [])}
+    runs = {job.path.name, *([job.base.path.name] if job.base else [])}
     known = [memory[key] for key in sorted(memory, key=lambda key: key[1]) if key[0] in runs]
     return [
         job.name,
@@ -167,11 +167,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     plan = make_plan(wanted, [SEED], store, given.runs)
     memory: dict[tuple[str, int], float] = {}
 
-    def watch(job: PlannedRun, _: float, status: Status) -> None:
-        key = job.name, status.epoch
+    def hear(_step: str, _completed: float, _total: float, detail: Mapping[str, Any]) -> None:
+        key = detail["run"], detail["epoch"]
         memory[key] = max(memory.get(key, 0.0), anonymous_memory())
 
-    carry_out(plan, store, watch=watch, execution=Execution(threads=given.threads))
+    carry_out(plan, store, progress=hear, execution=Execution(threads=given.threads))
     for variant in wanted:
         table.add_row(*measure(plan.found[variant.name, SEED], store, memory))
     console.print(table)

@@ -16,7 +16,7 @@ from wtal.data.source import Given
 from wtal.data.store import Store
 from wtal.data.unfinished import open_unfinished
 from wtal.errors import InputError
-from wtal.extract import Progress, extract, find_videos
+from wtal.extract import extract, find_videos
 from wtal.localize import Localizer
 from wtal.video.extractor import ExtractorOptions
 from wtal.video.snippets import Sampling
@@ -200,10 +200,12 @@ def test_bad_videos_stop_it_or_are_left_out_and_listed(videos, tmp_path, capsys)
 
 
 def test_progress_reaches_the_end(videos, tmp_path):
-    seen: list[Progress] = []
-    extract([videos], tmp_path / "store", OPTIONS, watch=seen.append)
-    assert seen[-1].done_s == pytest.approx(seen[-1].total_s)
-    assert seen[-1].total_s == pytest.approx(16 + 1.6 + 4)
+    seen = []
+    extract([videos], tmp_path / "store", OPTIONS, progress=lambda *at: seen.append(at))
+    step, done_s, total_s, detail = seen[-1]
+    assert (step, detail["video"] in ("a", "b", "c")) == ("extracting", True)
+    assert done_s == pytest.approx(total_s)
+    assert total_s == pytest.approx(16 + 1.6 + 4)
 
 
 def test_a_wrong_extractor_is_named(videos, tmp_path):

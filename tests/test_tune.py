@@ -82,7 +82,17 @@ def test_what_cannot_be_is_refused(grid: dict[str, tuple[float, ...]], folds: in
 def test_the_grid_leaves_out_what_nms_does_not_have() -> None:
     heard = []
     start = Settings(START.proposer.by(Nms))
-    tune(known(2), start, rounds=1, folds=0, watch=lambda what, _: heard.append(what.split(", ")[1]))
+    tune(known(2), start, rounds=1, folds=0, progress=lambda *at: heard.append(at[3]["setting"]))
     assert "combine.threshold" in heard
     assert "cut.flanks.scale" in heard
     assert not {"combine.temperature", "combine.logit"} & set(heard)
+
+
+def test_progress_counts_what_is_tried_in_the_choice_and_in_every_fold() -> None:
+    heard: list[tuple[str, float, float, dict[str, object]]] = []
+    grid = {"combine.temperature": (0.1, 0.2), "cut.upsample": (1, 2)}
+    tune(known(4), START, grid=grid, rounds=2, folds=2, progress=lambda *at: heard.append(at))
+    assert {(step, total) for step, _, total, _ in heard} == {("tuning", 3 * 2 * 2)}
+    completed = [one[1] for one in heard]
+    assert completed == sorted(set(completed))
+    assert [at.get("fold") for _, n, _, at in heard if n in (1, 5, 9)] == [None, 1, 2]

@@ -2,11 +2,10 @@
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from wtal.data.convert import convert
 from wtal.data.findings import Finding
@@ -18,6 +17,7 @@ from wtal.data.unfinished import UnfinishedFeatures, open_unfinished
 from wtal.data.video_record import VideoRecord, class_list
 from wtal.data.writer import Dtype
 from wtal.errors import InputError, did_you_mean, some
+from wtal.progress import Progress, silent
 from wtal.typed import plain
 from wtal.video.decode import probe
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -28,15 +28,6 @@ SUFFIXES = {
     *(".3gp", ".asf", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".mxf"),
     *(".ogv", ".ts", ".vob", ".webm", ".wmv"),
 }
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far extraction is, in seconds of video (`total_s` is an estimate), and the video it is at."""
-
-    done_s: float
-    total_s: float
-    video: str
 
 
 def find_videos(given: Sequence[Path]) -> dict[str, Path]:
@@ -69,13 +60,13 @@ def extract(
     dtype: Dtype = "float32",
     skip_bad: bool = False,
     overwrite: bool = False,
-    watch: Callable[[Progress], Any] = lambda _: None,
+    progress: Progress = silent,
 ) -> list[Finding]:
     """Write a store of the videos' features at `out`, and say what was found on the way.
 
     `given` names tags, true instances and classes; with tags, the store is of the videos that have a row there. What
     is done is kept: if interrupted, or with more videos or other tags, the same call does only what is missing. A video
-    that cannot be read stops it; with `skip_bad` such videos are left out and listed.
+    that cannot be read stops it; with `skip_bad` such videos are left out and listed. Progress counts seconds of video.
     """
     found = find_videos(videos)
     given = given or Given()
@@ -91,7 +82,7 @@ def extract(
     with open_unfinished(folder, plain(identity), anew=overwrite) as unfinished:
         jobs, expected_s, broken = _jobs(missing, found, files, unfinished, extractor, skip_bad=skip_bad)
         with closing(extract_videos(jobs, extractor, identity.sampling, workers=workers)) as events:
-            for event in _watched(events, jobs, expected_s, clock.snippet_s, watch):
+            for event in _reported(events, jobs, expected_s, clock.snippet_s, progress):
                 if isinstance(event, Failed):
                     broken.append(_broken(event.name, event.error, skip_bad=skip_bad))
                 elif isinstance(event, Ended):
@@ -197,14 +188,14 @@ def _jobs(
     return jobs, expected_s, broken
 
 
-def _watched(
+def _reported(
     events: Iterable[Event],
     jobs: Sequence[VideoJob],
     expected_s: dict[str, float],
     snippet_s: float,
-    watch: Callable[[Progress], Any],
+    progress: Progress,
 ) -> Iterator[Event]:
-    """The same events, each told to `watch` after it has been dealt with."""
+    """The same events, each reported after it has been dealt with."""
     done_s = {job.name: job.start * snippet_s for job in jobs}
     for event in events:
         yield event
@@ -213,7 +204,9 @@ def _watched(
         else:  # now the length is known, or is no matter any more
             done_s[event.name] = event.duration_s if isinstance(event, Ended) else done_s[event.name]
             expected_s[event.name] = done_s[event.name]
-        watch(Progress(sum(done_s.values()), sum(expected_s.values()), event.name))
+        done = sum(done_s.values())
+        # headers may be wrong about lengths
+        progress("extracting", done, max(sum(expected_s.values()), done), {"video": event.name})
 
 
 def _broken(name: str, error: InputError, *, skip_bad: bool) -> Finding:

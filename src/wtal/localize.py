@@ -1,7 +1,7 @@
 """From activation maps, or features and a trained model, to instances in seconds: the test-time half of the paper."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from wtal.files import written_whole
 from wtal.instances import Instances
 from wtal.maps import ActivationMap, Maps
 from wtal.pool import Pooling
+from wtal.progress import Progress, silent, tracked
 from wtal.propose import Proposer
 from wtal.pseudo.candidates import Candidates
 from wtal.timebase import TimeBase
@@ -32,10 +33,10 @@ TEACHER = "teacher"
 
 
 def localize_maps(
-    maps: Maps, proposer: Proposer, timebase: TimeBase, *, track: Callable[..., Iterable[str]] = iter
+    maps: Maps, proposer: Proposer, timebase: TimeBase, *, progress: Progress = silent
 ) -> dict[str, Instances]:
-    """Instances of each video in seconds, by name; `track` may wrap the loop in a progress bar."""
-    return {name: localize_map(maps[name], proposer, timebase) for name in track(maps)}
+    """Instances of each video in seconds, by name."""
+    return {name: localize_map(maps[name], proposer, timebase) for name in tracked(maps, "localizing", progress)}
 
 
 def localize_map(
@@ -201,9 +202,9 @@ class Localizer:
         split: str | None = None,
         *,
         proposer: Proposer | None = None,
-        track: Callable[..., Iterable[str]] = iter,
+        progress: Progress = silent,
     ) -> dict[str, Instances]:
-        """Instances of each video of a store, or of one of its splits; `track` may wrap the loop in a progress bar."""
+        """Instances of each video of a store, or of one of its splits."""
         made = read_extraction(store.extraction)
         if made is not None and self.card.extraction is not None:
             self.card.extraction.refuse_other(made, f"the features of {store.path}", "this model")
@@ -214,7 +215,7 @@ class Localizer:
             )
         return {
             name: self(store.features(name), store.timebase(name), duration_s=store.duration_s(name), proposer=proposer)
-            for name in track(store.names(split))
+            for name in tracked(store.names(split), "localizing", progress)
         }
 
     def video(
@@ -223,11 +224,11 @@ class Localizer:
         opened: tuple[Extractor, Sampling] | None = None,
         *,
         proposer: Proposer | None = None,
-        watch: Callable[[float], object] = lambda _: None,
+        progress: Progress = silent,
     ) -> Instances:
         """Instances of a video file in seconds; `opened` is what `open_extractor` has given, for several videos."""
         extractor, sampling = opened or self.open_extractor()
-        made = video_features(Path(path), extractor, sampling, watch=watch)
+        made = video_features(Path(path), extractor, sampling, progress=progress)
         return self(made.array, made.timebase, duration_s=made.duration_s, proposer=proposer)
 
     def open_extractor(

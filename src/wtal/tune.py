@@ -6,7 +6,7 @@ the model stays as it is. The training videos' instances may serve here, as long
 videos' may not, or their figures mean nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -20,6 +20,7 @@ from wtal.evaluate import score
 from wtal.instances import Instances
 from wtal.localize import localize_map
 from wtal.maps import ActivationMap
+from wtal.progress import Progress, adapted, silent
 from wtal.propose import Proposer
 from wtal.timebase import TimeBase
 from wtal.typed import changed
@@ -125,12 +126,12 @@ def tune(
     rounds: int = 3,
     folds: int = 5,
     workers: int = 1,
-    watch: Callable[[str, float], None] = lambda *_: None,
+    progress: Progress = silent,
 ) -> Choice:
     """Choose on all videos; with `folds`, choose on the others of each fold too, and localize the fold with that.
 
     `grid` has the values to try by setting: without one, those of `GRID` that the start has, as NMS has no temperature.
-    `watch` hears what has been tried and the best average mAP so far.
+    Progress counts the settings that have been tried, of all that may be, and tells the best average mAP so far.
     """
     names = list(known.truth.videos)
     if folds == 1 or folds < 0 or folds > len(names):
@@ -140,24 +141,26 @@ def tune(
     for name, values in grid.items():
         for value in values:
             _with(start, name, value)  # which says so if there is no such setting, or it takes no such value
+
+    def heard(ascents: int, **detail: int) -> Progress:
+        """One ascent as a part of all: that of the choice, and one per fold."""
+        more = adapted(progress, **detail)
+        return lambda step, completed, total, at: more(step, ascents * total + completed, (1 + folds) * total, at)
+
     with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
-        chosen = _ascend(known, start, grid, rounds, pool, watch)
+        chosen = _ascend(known, start, grid, rounds, pool, heard(0))
         held_out = None
         if folds:
             together: list[dict[str, Instances]] = [{} for _ in known.runs]
             for k in range(folds):
                 mine = names[k::folds]
                 others = known.only([name for name in names if name not in set(mine)])
-                found = _ascend(others, start, grid, rounds, pool, _prefixed(f"fold {k + 1}, ", watch))
+                found = _ascend(others, start, grid, rounds, pool, heard(k + 1, fold=k + 1))
                 for all_found, part in zip(together, known.only(mine).found(found), strict=True):
                     all_found.update(part)
             held_out = known.scores(together)
     before, after = (known.scores(known.found(settings)) for settings in (start, chosen))
     return Choice(chosen, before, after, held_out)
-
-
-def _prefixed(prefix: str, watch: Callable[[str, float], None]) -> Callable[[str, float], None]:
-    return lambda what, best: watch(prefix + what, best)
 
 
 def _ascend(
@@ -166,17 +169,18 @@ def _ascend(
     grid: Mapping[str, Sequence[Any]],
     rounds: int,
     pool: Executor | None,
-    watch: Callable[[str, float], None],
+    progress: Progress,
 ) -> Settings:
-    best = _value(known, settings)
+    best, total = _value(known, settings), rounds * len(grid)
     for turn in range(rounds):
         begun = best
-        for name, values in grid.items():
+        for number, (name, values) in enumerate(grid.items()):
             tried = [_with(settings, name, value) for value in values]
             for one, value in zip(tried, _values(known, tried, pool), strict=True):
                 if value > best + LEAST_GAIN:
                     best, settings = value, one
-            watch(f"round {turn + 1}, {name}", best)
+            detail = {"round": turn + 1, "setting": name, "mAP": best}
+            progress("tuning", turn * len(grid) + number + 1, total, detail)
         if best <= begun + LEAST_GAIN:
             break
     return settings

@@ -1,5 +1,6 @@
 """The habits of a command line: versions, help, completion, numbers in pipes, Ctrl-C."""
 
+import io
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ import pytest
 
 from wtal.annotations import Annotations, Video
 from wtal.cli import COMMANDS, main
-from wtal.cli.progress import Lines
+from wtal.cli.progress import Lines, showing
 from wtal.cli.table import table_text
 from wtal.formats import write_annotations, write_predictions
 from wtal.instances import Instances
@@ -147,10 +148,52 @@ def test_waiting_threads_sleep_unless_the_user_says_otherwise():
 
 def test_without_a_terminal_there_is_a_line_now_and_then(capsys):
     now = [0.0]
-    show = Lines("epochs", clock=lambda: now[0])
+    show = Lines("epochs", main="training", clock=lambda: now[0])
     for second in range(300):
         now[0] = float(second)
-        show(10 + second / 30, 20, "cls 0.123", ("training", 3, 8))
+        show("training", 10 + second / 30, 20, {"epoch": 10, "step": 3, "steps": 8, "cls": 0.123})
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "epochs: 10.3 of 20 (52 %), about 5 min left; training 3 of 8; cls 0.123"
     assert len(lines) == 6  # at 10, 30, 70, 130, 190, 250 s, and not at every step
+
+
+def test_other_steps_leave_the_main_one_where_it_was(capsys):
+    now = [0.0]
+    show = Lines("epochs", main="training", clock=lambda: now[0])
+
+    def said(second, *at):
+        now[0] = float(second)
+        show(*at)
+        return capsys.readouterr().err
+
+    assert said(10, "boxes", 2, 9, {"epoch": 0}) == "epochs: boxes 2 of 9\n"
+    assert said(11, "training", 4.0, 8, {"epoch": 4, "step": 0, "steps": 2}) == ""
+    assert said(40, "targets", 7, 9, {"epoch": 4}) == "epochs: 4.0 of 8 (50 %); targets 7 of 9\n"
+
+
+def test_the_time_left_is_that_of_the_pass_that_is_going_on(capsys):
+    now = [0.0]
+    show = Lines("forward pass", clock=lambda: now[0])
+    for second, completed in ((0, 0), (1000, 4), (2000, 0), (2100, 2)):
+        now[0] = float(second)
+        show("forward pass", completed, 4, {})
+    assert capsys.readouterr().err.splitlines()[-1] == "forward pass: 2.0 of 4 (50 %), about 100 s left"
+
+
+def test_in_a_terminal_there_are_two_bars_and_a_note(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    with showing("epochs", main="training") as progress:
+        progress("training", 2.5, 8, {"epoch": 2, "step": 3, "steps": 6, "cls": 0.1234})
+        progress("targets", 7, 9, {"epoch": 3})
+        progress("training", 3.5, 8, {"epoch": 3, "step": 3, "steps": 6, "cls": 0.0567})
+    last = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue()).splitlines()
+    assert any(re.match(r"epochs .* 44% +4 of 8", line) for line in last), last
+    assert any(re.match(r"training .* 50% +3 of 6", line) for line in last), last
+    assert any(line.startswith("cls 0.057") for line in last), last

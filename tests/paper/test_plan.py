@@ -68,15 +68,17 @@ def test_a_sweep_goes_on_where_it_was_stopped(whole: Recipe, store: Store, tmp_p
 
     heard = []
 
-    def stop(job, behind, status) -> None:
-        heard.append(behind)
-        if job.path.name == "tiny-full-seed0" and status.epoch == 4:
+    def stop(step, completed, total, detail) -> None:
+        if step == "training":
+            heard.append(completed)
+            assert total == plan.epochs_to_train
+        if detail["run"] == "tiny-full-seed0" and detail["epoch"] == 4:
             raise StopError
 
     wanted = [variants.full("tiny", whole)]
     plan = make_plan(wanted, (0,), store, tmp_path)
     with pytest.raises(StopError):
-        carry_out(plan, store, watch=stop, execution=Execution(threads=1))
+        carry_out(plan, store, progress=stop, execution=Execution(threads=1))
     assert heard == sorted(heard)
     plan = make_plan(wanted, (0,), store, tmp_path)
     (begun,) = plan.jobs

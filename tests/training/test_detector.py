@@ -3,7 +3,9 @@
 import json
 import shutil
 import signal
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,6 @@ from wtal.formats import read_predictions
 from wtal.localize import Localizer
 from wtal.training import Execution, Run, train
 from wtal.training.boxes import read_boxes
-from wtal.training.loop import Status
 
 RECIPE = """
 model: detector
@@ -83,12 +84,12 @@ def test_the_pair_finds_what_either_finds_and_needs_nothing_else(run: Path, stor
 def test_interrupted_it_resumes_to_the_same_bits_without_its_teacher(
     recipe: Path, store: Store, run: Path, whole_run: Path, tmp_path: Path
 ) -> None:
-    def stop(status: Status) -> None:
-        if status.phase == "training" and (status.epoch, status.completed) == (1, 2):
+    def stop(step: str, _completed: float, _total: float, at: Mapping[str, Any]) -> None:
+        if step == "training" and (at["epoch"], at["step"]) == (1, 2):
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Interrupted):
-        train(recipe, store, tmp_path / "run", teacher=whole_run, execution=ONE, watch=stop)
+        train(recipe, store, tmp_path / "run", teacher=whole_run, execution=ONE, progress=stop)
     assert Run(tmp_path / "run").boxes.exists()
     train(recipe, store, tmp_path / "run", resume=True, execution=ONE)
     assert outcome(tmp_path / "run") == outcome(run)

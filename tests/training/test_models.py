@@ -2,8 +2,10 @@
 
 import json
 import signal
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +14,6 @@ from wtal.data.store import Store
 from wtal.errors import InputError, Interrupted
 from wtal.localize import Localizer
 from wtal.training import Execution, Recipe, train
-from wtal.training.loop import Status
 from wtal.typed import parse
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
@@ -90,12 +91,12 @@ def test_every_model_takes_pseudo_labels_and_resumes_to_the_same_bits(name: str,
     asked = recipe(name, epochs=5, labels=(2, 4))
     whole = train(asked, store, tmp_path / "whole", execution=Execution(threads=1)).path
 
-    def stop(status: Status) -> None:
-        if (status.phase, status.epoch, status.completed) == ("training", 3, 2):
+    def stop(step: str, _completed: float, _total: float, at: Mapping[str, Any]) -> None:
+        if step == "training" and (at["epoch"], at["step"]) == (3, 2):
             signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(Interrupted):
-        train(asked, store, tmp_path / "parts", watch=stop, execution=Execution(threads=1))
+        train(asked, store, tmp_path / "parts", progress=stop, execution=Execution(threads=1))
     parts = train(asked, store, tmp_path / "parts", resume=True).path
     for file in ("model/model.safetensors", "model/model.json", "predictions.json", "evaluation.json"):
         assert (parts / file).read_bytes() == (whole / file).read_bytes(), file

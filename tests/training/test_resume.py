@@ -5,9 +5,10 @@ import resource
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import Popen
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,6 @@ from small import outcome
 from wtal.data.store import Store
 from wtal.errors import InputError, Interrupted
 from wtal.training import Execution, checkpoint, read_recipe, train
-from wtal.training.loop import Status
 
 Start = Callable[..., "Popen[str]"]
 
@@ -23,10 +23,10 @@ KILL_ITSELF = """
 import os, signal, sys
 from wtal.training import Execution, train
 recipe, data, run, epoch = sys.argv[1:]
-def watch(status):
-    if status.phase == "labels" and status.epoch == int(epoch) and status.completed == 7:
+def hear(step, completed, total, detail):
+    if step == "targets" and detail["epoch"] == int(epoch) and completed == 7:
         os.kill(os.getpid(), signal.SIGKILL)
-train(recipe, data, run, resume=True, watch=watch, execution=Execution(checkpoint_every_s=0))
+train(recipe, data, run, resume=True, progress=hear, execution=Execution(checkpoint_every_s=0))
 """
 
 
@@ -81,13 +81,13 @@ def test_ctrl_c_finishes_the_step_saves_and_says_how_to_go_on(
 def test_a_stop_in_the_middle_of_an_epoch_keeps_order_position_and_sums(
     store: Store, recipe: Path, tmp_path: Path, whole_run: Path
 ) -> None:
-    def stop(status: Status) -> None:
-        if (status.phase, status.epoch, status.completed) == ("training", 3, 2):
+    def stop(step: str, _completed: float, _total: float, at: Mapping[str, Any]) -> None:
+        if step == "training" and (at["epoch"], at["step"]) == (3, 2):
             signal.raise_signal(signal.SIGTERM)
 
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(Interrupted):
-        train(recipe, store, tmp_path / "run", watch=stop, execution=Execution(threads=1))
+        train(recipe, store, tmp_path / "run", progress=stop, execution=Execution(threads=1))
     assert signal.getsignal(signal.SIGTERM) == before
     last = checkpoint.newest(tmp_path / "run" / "checkpoints")
     assert last is not None
@@ -132,15 +132,15 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_no_half_one(
     run = tmp_path / "run"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def fill_the_disk(status: Status) -> None:
-        if (status.phase, status.epoch, status.completed) == ("training", 1, 2):
+    def fill_the_disk(step: str, _completed: float, _total: float, at: Mapping[str, Any]) -> None:
+        if step == "training" and (at["epoch"], at["step"]) == (1, 2):
             resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limits[1]))
 
     try:
         with pytest.raises(
             InputError, match=r"cannot write the checkpoint .*epoch-0001-step-0001, is whole: make room"
         ):
-            train(recipe, store, run, watch=fill_the_disk, execution=Execution(threads=1, checkpoint_every_s=0))
+            train(recipe, store, run, progress=fill_the_disk, execution=Execution(threads=1, checkpoint_every_s=0))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     names = sorted(path.name for path in (run / "checkpoints").iterdir())

@@ -3,6 +3,7 @@
 import importlib
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from wtal.data.writer import new_store
 from wtal.formats import write_annotations
 from wtal.training import Execution, Recipe, train
 from wtal.training.config import SegmentSampling
-from wtal.training.loop import Status
 
 
 @pytest.fixture
@@ -33,12 +33,12 @@ def test_memory_does_not_grow_with_the_videos_seen(tmp_path: Path, benchmark: Mo
             writer.add(VideoRecord(f"v{number}", "train", (("Run", "Jump")[number % 2],)), features)
     seen: list[float] = []
 
-    def watch(status: Status) -> None:
+    def hear(*_: Any) -> None:
         seen.append(benchmark.anonymous_memory())
 
     recipe = Recipe("stpn", 2, ((2, 1e-3),), batch_videos=4, sampling=SegmentSampling(50))
-    train(recipe, Store.open(tmp_path / "store"), tmp_path / "run", watch=watch, execution=Execution(threads=1))
-    assert len(seen) == 60
+    train(recipe, Store.open(tmp_path / "store"), tmp_path / "run", progress=hear, execution=Execution(threads=1))
+    assert len(seen) == 1 + 60  # at the start, and after each step
     assert seen[-1] - seen[3] < 25
 
 

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +49,29 @@ def test_a_run_leaves_everything_behind(whole_run: Path, store: Store) -> None:
     scores = json.loads((whole_run / "evaluation.json").read_text())
     assert set(scores) == {"thumos14"}
     assert len(scores["thumos14"]["map"]) == 7
+
+
+def test_progress_counts_epochs_and_the_videos_of_what_is_between_them(
+    store: Store, recipe: Path, whole_run: Path, tmp_path: Path
+) -> None:
+    heard: dict[str, list[tuple[float, float, int]]] = {}
+    last: dict[str, float] = {}
+
+    def hear(step: str, completed: float, total: float, detail: Mapping[str, float]) -> None:
+        heard.setdefault(step, []).append((completed, total, int(detail["epoch"])))
+        last.update(detail)
+
+    run = train(recipe, store, tmp_path / "run", progress=hear, execution=Execution(threads=1)).path
+    assert list(heard) == ["training", "targets", "predictions"]
+    steps = 5  # 13 videos, 3 at a time
+    done = [number / steps for number in range(5 * steps + 1)]
+    assert [completed for completed, _, _ in heard["training"]] == pytest.approx(done)
+    assert {total for _, total, _ in heard["training"]} == {5}
+    assert heard["targets"] == [(number, 13, epoch) for epoch in (2, 4) for number in range(14)]
+    assert heard["predictions"] == [(number, 3, 5) for number in range(4)]
+    assert last["steps"] == steps
+    assert last["fore"] == pytest.approx(metrics(run)[-1]["fore"])
+    assert outcome(run) == outcome(whole_run)  # which nobody watched
 
 
 def test_the_losses_fall(store: Store, tmp_path: Path) -> None:

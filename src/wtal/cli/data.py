@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from wtal.cli.parse import described, plain_help
-from wtal.cli.progress import progress
+from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.data.layouts import LAYOUTS
 from wtal.timebase import TimeBase
@@ -85,16 +85,17 @@ def convert(
     from wtal.data.layouts import read_source
 
     listed = read_source(source, layout, tagging.given(timebase))
-    findings = converting.convert(
-        listed,
-        out,
-        trim=trim,
-        stretch=stretch,
-        skip_bad=skip_bad,
-        dtype=dtype,
-        overwrite=overwrite,
-        track=progress("converting"),
-    )
+    with showing("converting") as progress:
+        findings = converting.convert(
+            listed,
+            out,
+            trim=trim,
+            stretch=stretch,
+            skip_bad=skip_bad,
+            dtype=dtype,
+            overwrite=overwrite,
+            progress=progress,
+        )
     print_findings(findings)
     print_store(out)
 
@@ -120,12 +121,12 @@ def check(
     from wtal.data.layouts import read_source
     from wtal.data.store import Store, is_store
 
-    track = progress("checking")
-    if is_store(source):
-        findings = checking.check_store(Store.open(source), track=track)
-    else:
-        listed = read_source(source, layout, tagging.given(timebase))
-        findings = checking.check_source(listed, trim=trim, track=track)
+    with showing("checking") as progress:
+        if is_store(source):
+            findings = checking.check_store(Store.open(source), progress=progress)
+        else:
+            listed = read_source(source, layout, tagging.given(timebase))
+            findings = checking.check_source(listed, trim=trim, progress=progress)
     print_findings(findings)
     console().print(_verdict(findings))
     if errors(findings):
@@ -174,8 +175,8 @@ def synthesize(
             rng, n_train=train_videos, n_test=test_videos, n_classes=n_classes, background_only=background_only
         )
     source = synthetic_source(annotations, rng, n_dims=dims)
-    track = progress("generating")
-    found = converting.convert(source, out, dtype=dtype, overwrite=overwrite, track=track)
+    with showing("generating") as progress:
+        found = converting.convert(source, out, dtype=dtype, overwrite=overwrite, progress=progress)
     print_findings(said + found)
     print_store(out)
 

@@ -10,7 +10,7 @@ import tyro
 
 from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
-from wtal.cli.progress import progress
+from wtal.cli.progress import showing
 from wtal.cli.train import interruptible, training_progress
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Conso
         if not same or there.shape != wanted.shape or not np.allclose(there, wanted, atol=1e-3):
             raise InputError(f"{path} is of a demo with another seed or size; choose another folder with -o")
         return store
-    convert(source, path, track=progress("generating"))
+    with showing("generating") as progress:
+        convert(source, path, progress=progress)
     actions = sum(len(video.instances) for video in made.videos.values())
     console.print(f"generated {n_train} training and {n_test} test videos of {n_classes} classes, {actions} actions")
     return Store.open(path)
@@ -130,9 +131,9 @@ def _trained(
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
-    with interruptible(console, again), data_warnings_on_stderr(), training_progress() as watch:
+    with interruptible(console, again), data_warnings_on_stderr(), training_progress() as progress:
         how = Execution(device="cpu", threads=threads)
-        return train(recipe, store, run, seed=seed, resume=True, execution=how, watch=watch).path
+        return train(recipe, store, run, seed=seed, resume=True, execution=how, progress=progress).path
 
 
 def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> None:

@@ -1,21 +1,18 @@
 """`wtal extract`: video files in, a store of features out."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import tyro
 
 from wtal.cli.data import Tagging, print_findings, print_store
 from wtal.cli.parse import run_command
-from wtal.cli.progress import showing
+from wtal.cli.progress import at_video, showing
 from wtal.video.extractor import ExtractorOptions
 from wtal.video.snippets import Sampling
-
-if TYPE_CHECKING:
-    from wtal.extract import Progress
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -59,7 +56,7 @@ def extract(
     if threads is not None:
         _use_threads(threads)
     try:
-        with progress_bar("extracting") as watch:
+        with showing("extracting", note=at_video) as progress:
             findings = run(
                 videos,
                 out,
@@ -71,7 +68,7 @@ def extract(
                 dtype=dtype,
                 skip_bad=skip_bad,
                 overwrite=overwrite,
-                watch=watch,
+                progress=progress,
             )
     except KeyboardInterrupt:
         print("stopped; what is done is kept: run the same command again to go on", file=sys.stderr)
@@ -89,11 +86,3 @@ def _use_threads(number: int) -> None:
         import torch
 
         torch.set_num_threads(number)
-
-
-@contextmanager
-def progress_bar(what: str) -> "Iterator[Callable[[Progress], None]]":
-    """A bar over seconds of video, with the time left and the video that is being worked on."""
-    with showing(what) as show:
-        # headers may be wrong about lengths: the bar never runs over
-        yield lambda at: show(at.done_s, max(at.total_s, at.done_s), f"seconds of video; at {at.video}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import tyro
 
 from wtal.cli.parse import run_command
-from wtal.cli.progress import progress
+from wtal.cli.progress import at_video, showing
 from wtal.errors import InputError
 from wtal.propose import PRESETS, Combine, Preset, Proposer
 from wtal.timebase import TimeBase
@@ -104,7 +104,9 @@ def _with_maps(tcam: Path, output: Path, proposer: Proposer, timebase: TimeBase)
     from wtal.localize import localize_maps
 
     maps = read_maps(tcam)
-    _write(output, localize_maps(maps.videos, proposer, timebase, track=progress("localizing")), maps.classes)
+    with showing("localizing") as progress:
+        found = localize_maps(maps.videos, proposer, timebase, progress=progress)
+    _write(output, found, maps.classes)
 
 
 def _localizer(run: Path, device: str, offset: float | None) -> "Localizer":
@@ -120,7 +122,9 @@ def _with_store(localizer: "Localizer", features: Path, split: str | None, outpu
     from wtal.data.store import Store
 
     store = Store.open(features)
-    _write(output, localizer.store(store, split, proposer=proposer, track=progress("localizing")), localizer.classes)
+    with showing("localizing") as progress:
+        found = localizer.store(store, split, proposer=proposer, progress=progress)
+    _write(output, found, localizer.classes)
 
 
 def _with_videos(
@@ -133,8 +137,7 @@ def _with_videos(
     device: str,
     top: int,
 ) -> None:
-    from wtal.cli.extract import progress_bar
-    from wtal.extract import Progress, find_videos
+    from wtal.extract import find_videos
     from wtal.video.decode import probe
     from wtal.video.extractor import ExtractorOptions
 
@@ -145,14 +148,14 @@ def _with_videos(
         given["extractor"] = localizer.card.extraction.extractor
     opened = localizer.open_extractor(ExtractorOptions(**given) if given else None, device=device)
     found: dict[str, Instances] = {}
-    with progress_bar("looking") as watch:
+    with showing("looking", note=at_video) as progress:
         for name, path in files.items():
             done = sum(lengths[other] for other in found)
 
-            def at(seconds: float, name: str = name, done: float = done) -> None:
-                watch(Progress(done + seconds, sum(lengths.values()), name))
+            def of_all(step: str, seconds: float, _: float, detail: Mapping[str, Any], done: float = done) -> None:
+                progress(step, done + seconds, sum(lengths.values()), detail)
 
-            found[name] = localizer.video(path, opened, proposer=proposer, watch=at)
+            found[name] = localizer.video(path, opened, proposer=proposer, progress=of_all)
     for name, instances in found.items():
         _print_table(str(files[name]), instances, localizer.classes, top)
     if output is not None:

@@ -2,15 +2,14 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from wtal.cli.parse import run_command
-from wtal.cli.progress import progress, showing
+from wtal.cli.progress import showing
 from wtal.errors import InputError, Interrupted
 from wtal.training.execution import Execution
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wtal.data.store import Store
-    from wtal.paper.plan import Plan, PlannedRun
+    from wtal.paper.plan import Plan
 
 Name = Literal[
     "components", "templates", "temperature", "plugin", "qualitative", "comparison", "thresholds", "labels", "ablation"
@@ -94,9 +93,11 @@ def main(arguments: Sequence[str]) -> None:
         with data_warnings_on_stderr():
             if not as_is:
                 _train(plan, store, console, execution, arguments)
-            trained = TrainedRuns(plan, store, numbers, intervals, track=progress("forward pass"))
-            for path in write_results(experiment, setting, trained, out):
-                print(path)
+            with showing("forward pass") as progress:
+                trained = TrainedRuns(plan, store, numbers, intervals, progress=progress)
+                written = list(write_results(experiment, setting, trained, out))
+        for path in written:
+            print(path)
 
     run_command(paper, "wtal paper", arguments)
 
@@ -107,9 +108,13 @@ def _train(plan: "Plan", store: "Store", console: "Console", execution: Executio
     from wtal.paper.sweep import carry_out
 
     try:
-        with _progress(plan) as watch:
+        with showing("epochs", main="training", note=_about_run) as progress:
             carry_out(
-                plan, store, watch=watch, done=lambda job: console.print(f"done: {job.path}"), execution=execution
+                plan,
+                store,
+                execution=execution,
+                progress=progress,
+                done=lambda job: console.print(f"done: {job.path}"),
             )
     except KeyboardInterrupt as error:
         if not isinstance(error, Interrupted):
@@ -157,13 +162,6 @@ def _time(seconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{max(minutes, 1)} min"
 
 
-@contextmanager
-def _progress(plan: "Plan") -> Iterator[Callable[["PlannedRun", float, Any], None]]:
-    """A bar over all epochs of all runs with the time left, and a line about the run that is going on."""
-    with showing("epochs") as show:
-
-        def watch(job: "PlannedRun", behind: float, status: Any) -> None:
-            inner = (status.phase, status.completed, status.total)
-            show(behind, plan.epochs_to_train, f"{job.path.name}: epoch {status.epoch} of {status.epochs}", inner)
-
-        yield watch
+def _about_run(detail: Mapping[str, Any]) -> str:
+    """The run that is going on, below the bar over all epochs of all runs."""
+    return f"{detail['run']}: epoch {detail['epoch']} of {detail['epochs']}"

@@ -2,36 +2,48 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import Any
 
-T = TypeVar("T")
+from wtal.progress import Progress
+
+Note = Callable[[Mapping[str, Any]], str]
 
 
-class Show(Protocol):
-    """What a command calls when it has got further."""
+def listed(detail: Mapping[str, Any]) -> str:
+    """All that is not in the bars already, such as the losses.
 
-    def __call__(
-        self, done: float, total: float, note: str = "", inner: tuple[str, float, float] | None = None
-    ) -> None:
-        """`done` of `total`, a note about what is going on, and how far that is, by name."""
+    >>> listed({"epoch": 3, "step": 1, "steps": 8, "cls": 0.1234})
+    'cls 0.123'
+    """
+    shown = {name: value for name, value in detail.items() if name not in ("epoch", "step", "steps")}
+    return "  ".join(f"{n} {value:.3f}" if isinstance(value, float) else f"{n} {value}" for n, value in shown.items())
+
+
+def at_video(detail: Mapping[str, Any]) -> str:
+    """What is counted where features are extracted, and the video it is at."""
+    return f"seconds of video; at {detail['video']}"
 
 
 @contextmanager
-def showing(what: str) -> Iterator[Show]:
+def showing(what: str, *, main: str | None = None, note: Note = listed) -> Iterator[Progress]:
     """A bar on stderr with the time left, a second one for what is going on, and a note below them.
 
-    Without a terminal there are lines instead, seldom enough for a log.
+    The first bar is about the step `main`, or about any step if that is None; the second one about the other steps, and
+    the parts of the main one that its detail counts as `step` of `steps`. Without a terminal there are lines instead,
+    seldom enough for a log.
     """
     if not sys.stderr.isatty():
-        yield Lines(what)
+        yield Lines(what, main=main, note=note)
         return
     from rich.console import Console, RenderableType
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
     from rich.text import Text
 
-    class Bars(Progress):
+    class WithNote(RichProgress):
         note = ""
 
         def get_renderables(self) -> Iterable[RenderableType]:
@@ -46,58 +58,83 @@ def showing(what: str) -> Iterator[Show]:
         TextColumn("{task.fields[count]}"),
         TimeRemainingColumn(),
     )
-    with Bars(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600) as bars:
-        outer = bars.add_task(what, total=None, count="")
+    with WithNote(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600) as bars:
+        outer = bars.add_task(what, total=None, count="", visible=False)
         within = bars.add_task("", total=None, count="", visible=False)
 
-        def show(done: float, total: float, note: str = "", inner: tuple[str, float, float] | None = None) -> None:
-            bars.note = note
-            bars.update(outer, completed=done, total=total, count=f"{done:.0f} of {total:.0f}")
-            if inner is not None:
-                name, some, of = inner
-                count = f"{some:.0f} of {of:.0f}"
-                bars.update(within, description=name, completed=some, total=of, count=count, visible=True)
+        class Bars(_Shown):
+            def show(self, note: str, inner: tuple[str, float, float] | None, *, anew: bool) -> None:
+                bars.note = note
+                if anew:
+                    bars.reset(outer, total=self.total)
+                if self.total is None:
+                    bars.update(outer, visible=True)
+                else:
+                    count = f"{self.done:.0f} of {self.total:.0f}"
+                    bars.update(outer, completed=self.done, total=self.total, count=count, visible=True)
+                if inner is not None:
+                    name, some, of = inner
+                    count = f"{some:.0f} of {of:.0f}"
+                    bars.update(within, description=name, completed=some, total=of, count=count, visible=True)
 
-        yield show
+        yield Bars(what, main=main, note=note)
 
 
-class Lines:
+class _Shown(ABC):
+    """The hook's calls, sorted into what the first bar shows, what the second one does, and a note."""
+
+    def __init__(self, what: str, *, main: str | None = None, note: Note = listed) -> None:
+        self.what, self.done = what, 0.0
+        self.total: float | None = None
+        self._main, self._note = main, note
+
+    def __call__(self, step: str, completed: float, total: float, detail: Mapping[str, Any], /) -> None:
+        inner, anew = None, False
+        if self._main in (None, step):
+            anew = completed == 0 < self.done  # the same work once more, such as with the next run
+            self.done, self.total = completed, max(total, completed)
+            if "steps" in detail:
+                inner = step, detail["step"], detail["steps"]
+        else:
+            inner = step, completed, total
+        self.show(self._note(detail), inner, anew=anew)
+
+    @abstractmethod
+    def show(self, note: str, inner: tuple[str, float, float] | None, *, anew: bool) -> None:
+        """Show `self.done` of `self.total`, which is None if not known yet, a note, and what is within, by name."""
+
+
+class Lines(_Shown):
     """The same in lines: after 10 seconds, and then at growing distances of up to a minute."""
 
-    def __init__(self, what: str, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._what, self._clock = what, clock
+    def __init__(
+        self, what: str, *, main: str | None = None, note: Note = listed, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(what, main=main, note=note)
+        self._clock = clock
         self._began = self._last = clock()
         self._wait_s, self._first = 10.0, -1.0
 
-    def __call__(
-        self, done: float, total: float, note: str = "", inner: tuple[str, float, float] | None = None
-    ) -> None:
+    def show(self, note: str, inner: tuple[str, float, float] | None, *, anew: bool) -> None:
         """Say it if it is time to."""
         now = self._clock()
-        if self._first < 0:
-            self._first = done  # what was there before, such as epochs of a resumed run
+        if anew:
+            self._began, self._first = now, -1.0
+        if self._first < 0 and self.total is not None:
+            self._first = self.done  # what was there before, such as epochs of a resumed run
         if now - self._last < self._wait_s:
             return
         self._last, self._wait_s = now, min(2 * self._wait_s, 60.0)
-        worked = done - self._first
-        left = f", about {_time((now - self._began) * (total - done) / worked)} left" if worked > 0 else ""
-        phase = f"; {inner[0]} {inner[1]:.0f} of {inner[2]:.0f}" if inner is not None else ""
-        said = f"{self._what}: {done:.1f} of {total:.0f} ({100 * done / max(total, 1e-9):.0f} %){left}{phase}"
-        print(f"{said}; {note}" if note else said, file=sys.stderr, flush=True)
+        said = [] if self.total is None else [self._outer(self.total, now - self._began)]
+        if inner is not None:
+            said.append(f"{inner[0]} {inner[1]:.0f} of {inner[2]:.0f}")
+        print(f"{self.what}: {'; '.join([*said, *([note] if note else [])])}", file=sys.stderr, flush=True)
+
+    def _outer(self, total: float, seconds: float) -> str:
+        worked = self.done - self._first
+        left = f", about {_time(seconds * (total - self.done) / worked)} left" if worked > 0 else ""
+        return f"{self.done:.1f} of {total:.0f} ({100 * self.done / max(total, 1e-9):.0f} %){left}"
 
 
 def _time(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-
-
-def progress(what: str) -> Callable[[Iterable[T]], Iterable[T]]:
-    """A bar over videos, to wrap a loop with."""
-
-    def track(videos: Iterable[T]) -> Iterator[T]:
-        everything = list(videos)
-        with showing(what) as show:
-            for done, video in enumerate(everything):
-                show(done, len(everything))
-                yield video
-
-    return track

@@ -3,10 +3,10 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -15,6 +15,7 @@ from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.errors import DataWarning, InputError, Interrupted
+from wtal.progress import Progress, silent
 from wtal.training.execution import Device, Execution
 from wtal.video.extractor import ExtractorOptions
 
@@ -186,11 +187,11 @@ def _train(
         if teacher is not None and (first := _recipe_of_teacher(teacher)) is not None:
             teacher = _usual_folder(teacher, recipe, seed, store.part)
             if not Run(teacher).ended:
-                with training_progress() as watch:
-                    train(first, store, teacher, seed=seed, resume=True, execution=execution, watch=watch)
-        with training_progress() as watch:
+                with training_progress() as progress:
+                    train(first, store, teacher, seed=seed, resume=True, execution=execution, progress=progress)
+        with training_progress() as progress:
             run = train(
-                recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, watch=watch
+                recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, progress=progress
             )
     if _leads():
         _print_result(run)
@@ -237,20 +238,13 @@ def open_store(path: Path, fold: str | None = None) -> "Store":
 
 
 @contextmanager
-def training_progress() -> Iterator[Callable[[Any], None]]:
+def training_progress() -> Iterator[Progress]:
     """A bar over epochs with the time left, one over the steps of what is going on, and the losses."""
     if not _leads():
-        yield lambda _: None
+        yield silent
         return
-    with showing("epochs") as show:
-
-        def watch(status: Any) -> None:
-            share = status.completed / max(status.total, 1) if status.phase == "training" else 0.0
-            note = "  ".join(f"{name} {value:.3f}" for name, value in status.losses.items())
-            inner = (status.phase, status.completed, status.total)
-            show(status.epoch + share, status.epochs, note, inner)
-
-        yield watch
+    with showing("epochs", main="training") as progress:
+        yield progress
 
 
 def _leads() -> bool:

@@ -56,9 +56,7 @@ def tune(
     """
     import os
 
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
+    from wtal.cli.progress import showing
     from wtal.data.store import Store
     from wtal.errors import InputError
     from wtal.files import written_whole
@@ -71,9 +69,7 @@ def tune(
     known, start = _known(runs, asked, store, protocols, device)
     if held_out:
         known = known.as_one_run()
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", total=None)
+    with showing("tuning") as progress:
         choice = choose(
             known,
             start,
@@ -81,7 +77,7 @@ def tune(
             rounds=rounds,
             folds=folds,
             workers=workers or os.cpu_count() or 1,
-            watch=lambda what, best: progress.update(task, description=f"{what}: {best:.2f}"),
+            progress=progress,
         )
     with written_whole(output) as file:
         file.write(_as_yaml(choice))
@@ -117,9 +113,10 @@ def _known(
     runs: Sequence[Path], asked: Sequence[tuple[str, ...]], store: "Store", protocols: tuple[str, ...], device: str
 ) -> "tuple[Known, Settings]":
     """The maps of the runs on the videos that each is asked about, the truth, and the first run's settings."""
-    from wtal.cli.progress import progress
+    from wtal.cli.progress import showing
     from wtal.errors import InputError
     from wtal.localize import Localizer, read_card
+    from wtal.progress import tracked
     from wtal.tune import Known, Settings
 
     cards = [read_card(run) for run in runs]
@@ -131,10 +128,12 @@ def _known(
     names = list(dict.fromkeys(name for some in asked for name in some))
     if not any(len(truth.videos[name].instances) for name in names):
         raise InputError(f"{store.path} knows no instances of these videos, so there is nothing to choose by")
-    maps, track = [], progress("localizing")
+    maps = []
     for run, some in zip(runs, asked, strict=True):
         localizer = Localizer.load(run, device=device)
-        maps.append({name: localizer.maps(name, store.features(name)) for name in track(some)})
+        with showing("localizing") as progress:
+            shown = tracked(some, "localizing", progress)
+            maps.append({name: localizer.maps(name, store.features(name)) for name in shown})
     clocks = {name: store.timebase(name) for name in names}
     offset = cards[0].offset_snippets
     if offset is None:

@@ -1,7 +1,7 @@
 """The doctor: what is wrong with a data set, found before hours of training are lost."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -14,8 +14,8 @@ from wtal.data.store import Store
 from wtal.data.streams import Streams, by_stream, unequal_lengths
 from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError, did_you_mean, some
+from wtal.progress import Progress, silent, tracked
 
-Track = Callable[[Iterable[VideoRecord]], Iterable[VideoRecord]]
 _STILL = "right if nothing moves in it, as in a still picture; otherwise extract its features again"
 LONG = 10_000  # snippets: 1.8 hours at the usual rate
 
@@ -96,11 +96,11 @@ def _wrong_values(array: Float[np.ndarray, "t d"]) -> str:
     return ""
 
 
-def check_source(source: Source, *, trim: bool = False, track: Track = iter) -> list[Finding]:
+def check_source(source: Source, *, trim: bool = False, progress: Progress = silent) -> list[Finding]:
     """Everything that is wrong with a source. Reads all of its features, one video at a time."""
     findings = [*source.findings, *check_labels(source.records, source.classes)]
     lengths, widths = [], {}
-    for record in track(source.records):
+    for record in tracked(source.records, "checking", progress):
         try:
             streams = source.load(record.name)
         except InputError as error:
@@ -113,14 +113,14 @@ def check_source(source: Source, *, trim: bool = False, track: Track = iter) -> 
     return findings + _check_widths(widths) + check_durations(lengths)
 
 
-def check_store(store: Store, *, track: Track = iter) -> list[Finding]:
+def check_store(store: Store, *, progress: Progress = silent) -> list[Finding]:
     """Everything that is wrong with a store, its bytes included: they must be those that were written."""
     records = tuple(store.records.values())
     findings = check_labels(records, store.classes)
     truth = store.truth() if store.has_truth else None
     digest = hashlib.blake2b(digest_size=16)
     lengths = []
-    for record in track(records):
+    for record in tracked(records, "checking", progress):
         features = store.features(record.name)
         digest.update(features.tobytes())
         findings += check_features(record.name, by_stream(features, store.streams))

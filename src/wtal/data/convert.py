@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from wtal.data.check import Track, check_features, check_labels, unknown_labels
+from wtal.data.check import check_features, check_labels, unknown_labels
 from wtal.data.findings import Finding, errors
 from wtal.data.source import Source
 from wtal.data.store import TRUTH
@@ -15,6 +15,7 @@ from wtal.data.truth import matched, renumber, write_truth
 from wtal.data.video_record import VideoRecord
 from wtal.data.writer import Dtype, StoreWriter, new_store
 from wtal.errors import InputError
+from wtal.progress import Progress, silent, tracked
 from wtal.timebase import TimeBase
 
 
@@ -27,13 +28,13 @@ def convert(
     skip_bad: bool = False,
     dtype: Dtype = "float32",
     overwrite: bool = False,
-    track: Track = iter,
+    progress: Progress = silent,
 ) -> list[Finding]:
     """Write the store at `path` atomically, and say what was found on the way.
 
     The first video that is broken stops it; with `skip_bad` broken videos are left out and reported. `trim` cuts
     RGB and flow to the shorter. `stretch` gives each video a time base in which its snippets fill its duration,
-    for features that were resampled to a fixed number per video. `track` may wrap the videos for a progress bar.
+    for features that were resampled to a fixed number per video.
     """
     findings = [*source.findings, *check_labels(source.records, source.classes)]
     fatal = unknown_labels(source.records, source.classes)
@@ -58,7 +59,7 @@ def convert(
         extraction=source.extraction,
         files=source.files,
     ) as writer:
-        for record in track(source.records):
+        for record in tracked(source.records, "converting", progress):
             try:
                 kept.append(_one(source, record, writer, findings, trim=trim, stretch=stretch))
             except InputError as error:

@@ -1,10 +1,11 @@
 """Train what a plan lacks, one run after the other; whatever ends it, the same call goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from wtal.data.store import Store
 from wtal.paper.plan import Plan, PlannedRun
+from wtal.progress import Progress, adapted, silent
 from wtal.training import Execution, train
 from wtal.training.fork import fork
 
@@ -14,25 +15,20 @@ def carry_out(
     store: Store,
     *,
     execution: Execution = Execution(),  # noqa: B008  frozen
-    watch: Callable[[PlannedRun, float, Any], None] = lambda *_: None,
+    progress: Progress = silent,
     done: Callable[[PlannedRun], None] = lambda _: None,
 ) -> None:
     """Train every job that has not finished; a job with a base begins as its copy.
 
-    `watch` hears the job, the epochs of the whole plan that are behind it, and the training's own status.
+    Progress is that of the trainings, with the run's name and its epochs as further detail; the step "training" counts
+    the epochs of the whole plan.
     """
     behind = 0.0
     for job in plan.jobs:
         if job.state == "finished":
             continue
-        first = job.recipe.epochs - job.epochs_to_train
         if job.base is not None and not job.run.begun:
             fork(job.base.run, job.recipe, job.run)
-
-        def hear(status: Any, job: PlannedRun = job, first: int = first, behind: float = behind) -> None:
-            share = status.completed / max(status.total, 1) if status.phase == "training" else 0.0
-            watch(job, behind + max(0.0, status.epoch + share - first), status)
-
         train(
             # a begun run keeps its own recipe, which may differ from the job's in the settings of the test
             job.run.recipe if job.run.begun else job.recipe,
@@ -40,7 +36,20 @@ def carry_out(
             job.path,
             resume=True,
             execution=execution,
-            watch=hear,
+            progress=_part_of(plan, job, behind, progress),
         )
         behind += job.epochs_to_train
         done(job)
+
+
+def _part_of(plan: Plan, job: PlannedRun, behind: float, progress: Progress) -> Progress:
+    """The hook of one job's training, with so many epochs of the plan behind it."""
+    first = job.recipe.epochs - job.epochs_to_train
+    more = adapted(progress, run=job.path.name, epochs=job.recipe.epochs)
+
+    def hear(step: str, completed: float, total: float, detail: Mapping[str, Any], /) -> None:
+        if step == "training":
+            completed, total = behind + max(0.0, completed - first), plan.epochs_to_train
+        more(step, completed, total, detail)
+
+    return hear

@@ -1,6 +1,6 @@
 """Trained runs: one forward pass each, kept beside the run, then every question about test settings in seconds."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from wtal.instances import Instances
 from wtal.localize import Localizer, localize_map
 from wtal.maps import Maps
 from wtal.paper.plan import Plan, PlannedRun
+from wtal.progress import Progress, silent, tracked
 from wtal.propose import Proposer
 from wtal.report.measures import clocks
 from wtal.training.config import Recipe
@@ -25,15 +26,15 @@ from wtal.training.config import Recipe
 class TrainedRuns:
     """The runs of a plan that was carried out, by variant and seed, over one store with its truth.
 
-    `ambiguous` are the intervals that predictions must not touch, None if the list is off. `track` may wrap the
-    loop over a forward pass's videos in a progress bar.
+    `ambiguous` are the intervals that predictions must not touch, None if the list is off. Progress counts the videos
+    of a forward pass.
     """
 
     plan: Plan
     store: Store
     seeds: tuple[int, ...]
     ambiguous: Intervals | None = None
-    track: Callable[..., Iterable[str]] = iter
+    progress: Progress = silent
     _maps: dict[tuple[Path, str], Maps] = field(default_factory=dict)
     _scores: dict[tuple[Path, Proposer, str], Score] = field(default_factory=dict)
 
@@ -65,7 +66,7 @@ class TrainedRuns:
             path = job.path / "maps" / f"{kind}.npz"
             if not path.exists():
                 localizer = Localizer.load(job.path)
-                names = self.track(self.store.names(split))
+                names = tracked(self.store.names(split), "forward pass", self.progress)
                 made = {n: localizer.maps(n, self.store.features(n), for_targets=for_targets) for n in names}
                 write_maps(path, self.store.classes, made)
             self._maps[job.path, kind] = read_maps(path).videos

@@ -1,11 +1,10 @@
 """Training: a recipe and a store of features in, a run's folder with a trained model out."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
+from wtal.progress import Progress, silent
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.execution import Execution
 from wtal.training.run import Run
@@ -31,7 +30,7 @@ def train(
     resume: bool = False,
     teacher: Path | str | None = None,
     execution: Execution = Execution(),  # noqa: B008  frozen
-    watch: Callable[[Any], Any] = lambda _: None,
+    progress: Progress = silent,
 ) -> Run:
     """Train by a recipe on a store's training videos.
 
@@ -46,7 +45,8 @@ def train(
             never stopped; it starts if there is none.
         teacher: Of a detector: the finished run whose instances it is taught.
         execution: Where and how it is computed.
-        watch: Called with a `wtal.training.loop.Status` after every step.
+        progress: Called as progress(step, completed, total, detail) whenever training has got further: step
+            "training" counts epochs, with the losses in the detail; "boxes", "targets" and "predictions" count videos.
 
     Returns:
         The run: its folder, and what is in it.
@@ -70,5 +70,5 @@ def train(
         resume=resume,
         teacher=None if teacher is None else Path(teacher),
         execution=execution,
-        watch=watch,
+        progress=progress,
     )

@@ -3,7 +3,6 @@
 They lie in RUN/boxes.json, in seconds, as any prediction file; a box's score is its weight.
 """
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from wtal.errors import InputError
 from wtal.formats import read_predictions, write_predictions
 from wtal.instances import Instances
 from wtal.localize import Localizer
+from wtal.progress import Progress, silent, tracked
 from wtal.training.config import BoxSettings
 
 
@@ -24,16 +24,15 @@ def write_boxes(
     split: str,
     settings: BoxSettings,
     *,
-    track: Callable[..., Iterable[str]] = iter,
+    progress: Progress = silent,
 ) -> None:
     """Write the boxes of a split's videos: what the teacher finds of the classes that each is tagged with."""
     names, tags = store.names(split), store.tags(split)
-    row = {name: number for number, name in enumerate(names)}
     # overlapping instances are doubtful at test, where one of them is right; as boxes, more of them teach more
     proposer = teacher.card.proposer.without_decay()
     boxes = {}
-    for name in track(names):
-        found = teacher.found(name, store.features(name), proposer, classes=np.flatnonzero(tags[row[name]]))
+    for number, name in enumerate(tracked(names, "boxes", progress)):
+        found = teacher.found(name, store.features(name), proposer, classes=np.flatnonzero(tags[number]))
         boxes[name] = store.timebase(name).instances_to_seconds(weighted(found, settings.least_weight))
     write_predictions(path, boxes, store.classes)
 

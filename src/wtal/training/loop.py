@@ -3,8 +3,8 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,24 +14,13 @@ from torch import Tensor
 from wtal.errors import InputError, Interrupted
 from wtal.losses import signed_cross_entropy
 from wtal.models.protocol import Batch, Output
+from wtal.progress import Progress, adapted, silent
 from wtal.pseudo.delta import Stage
 from wtal.training.checkpoint import State
 from wtal.training.config import Recipe
 from wtal.training.distributed import ALONE, Group, Share
 from wtal.training.relabel import Generation, relabel, target
 from wtal.training.videos import Batches, Videos, shuffled, video_seeds
-
-
-@dataclass(frozen=True)
-class Status:
-    """Where training is: `completed` of `total` steps of the epoch, or videos of a pass; losses are means per video."""
-
-    phase: Literal["boxes", "training", "labels", "predictions"]
-    epoch: int
-    epochs: int
-    completed: int
-    total: int
-    losses: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,7 +35,7 @@ class Hooks:
     epoch_ended: Callable[[dict[str, Any]], Any] = lambda _: None
     stop: Callable[[], bool] = lambda: False
     """Whether somebody wants training to end after this step."""
-    watch: Callable[[Status], Any] = lambda _: None
+    progress: Progress = silent
 
 
 def fit(
@@ -63,6 +52,12 @@ def fit(
     n_steps = math.ceil(len(videos) / size)
     if not (state.epoch or state.step):
         model.begin(Batches(videos))
+
+    def report(epoch: int, losses: Mapping[str, float]) -> None:
+        at = {"epoch": epoch, "step": state.step, "steps": n_steps}
+        hooks.progress("training", epoch + state.step / n_steps, recipe.epochs, {**at, **losses})
+
+    report(state.epoch, {})
     for epoch in range(state.epoch, recipe.epochs):
         begun = time.perf_counter()
         making = schedule.relabels(epoch)
@@ -82,7 +77,7 @@ def fit(
                 state.totals[name] = state.totals.get(name, 0.0) + value
             done = min(state.step * size, len(videos))
             means = {name: value / done for name, value in state.totals.items()}
-            hooks.watch(Status("training", epoch, recipe.epochs, state.step, n_steps, means))
+            report(epoch, means)
             if stops:
                 hooks.save()
                 raise Interrupted
@@ -161,7 +156,7 @@ def renew_targets(
             recipe,
             stage,
             workers=workers,
-            watch=lambda n: hooks.watch(Status("labels", stage.from_epoch, recipe.epochs, n, len(videos))),
+            progress=adapted(hooks.progress, epoch=stage.from_epoch),
         )
         targets = made.targets
         hooks.targets_made(made, stage.from_epoch)

@@ -3,7 +3,7 @@
 One pass over the training videos → TCAM → the same candidates-and-fusion call as at test → LinPro → labels G.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from wtal.forward import activation_maps
 from wtal.instances import Instances
 from wtal.maps import ActivationMap
 from wtal.models.protocol import Model
+from wtal.progress import Progress, silent, tracked
 from wtal.pseudo.delta import Stage, delta_targets
 from wtal.pseudo.linpro import Targets, make_all_targets
 from wtal.training.config import Recipe, TargetSettings
@@ -69,16 +70,16 @@ def relabel(
     stage: Stage,
     *,
     workers: int = 1,
-    watch: Callable[[int], None] = lambda _: None,
+    progress: Progress = silent,
 ) -> Generation:
-    """Targets of every training video from the model as it is; `watch` hears how many videos the model has seen."""
+    """Targets of every training video from the model as it is."""
     return targets_from(
         target_maps(model, videos, recipe, epoch=stage.from_epoch),
         videos.tags,
         recipe.targets,
         temperature=stage.temperature,
         workers=workers,
-        watch=watch,
+        progress=progress,
     )
 
 
@@ -109,20 +110,19 @@ def targets_from(
     *,
     temperature: float,
     workers: int = 1,
-    watch: Callable[[int], None] = lambda _: None,
+    progress: Progress = silent,
 ) -> Generation:
     """Targets from the maps of each video, one per stream; the videos' tags are rows of `tags`."""
     proposer = settings.proposer.at_temperature(temperature)
     n_classes = tags.shape[1]
     wanted = n_classes + settings.background
     found: list[tuple[Instances, int]] = []
-    for number, one in enumerate(maps):
+    for number, one in enumerate(tracked(maps, "targets", progress, total=len(tags))):
         chosen = None
         if settings.classes == "tags":
             own = np.flatnonzero(tags[number])
             chosen = np.append(own, n_classes) if settings.background else own
         found.append((proposer.of_maps(one, classes=chosen).instances, len(one[0].tcam)))
-        watch(number + 1)
     labels = make_all_targets(
         found,
         wanted,

@@ -20,13 +20,14 @@ from wtal.localize import Card, Localizer, model_folder, read_card
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
 from wtal.named import look_up
+from wtal.progress import Progress, adapted
 from wtal.training import checkpoint
 from wtal.training.boxes import read_boxes, write_boxes
 from wtal.training.checkpoint import State
 from wtal.training.config import Recipe
 from wtal.training.distributed import process_group
 from wtal.training.execution import Execution
-from wtal.training.loop import Hooks, Status, fit
+from wtal.training.loop import Hooks, fit
 from wtal.training.relabel import Generation, write_generation
 from wtal.training.run import Run, describe_environment, scored
 from wtal.training.tensorboard import curves
@@ -47,7 +48,7 @@ def session(
     resume: bool,
     teacher: Path | None,
     execution: Execution,
-    watch: Callable[[Status], Any],
+    progress: Progress,
 ) -> Run:
     """See `wtal.training.train`."""
     where = choose_device(execution.device)
@@ -74,7 +75,7 @@ def session(
                 about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
                 run.begin(recipe, about)
             if teacher is not None:
-                _take_teacher(run, recipe, store, teacher, execution.device, watch)
+                _take_teacher(run, recipe, store, teacher, execution.device, progress)
             run.rewind_log(state.epoch, state.generations.epoch)
         if recipe.boxes is not None:
             group.wait()
@@ -84,11 +85,11 @@ def session(
             with _asked_to_stop() as stop:
                 hooks = Hooks(stop=stop)
                 if group.leads:
-                    hooks = _hooks(run, recipe, state, videos, execution, stop, watch, draw)
+                    hooks = _hooks(run, recipe, state, videos, execution, stop, progress, draw)
                 workers = threads if len(videos) > MANY_VIDEOS else 1
                 fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
             if group.leads:
-                _finish(run, recipe, store, state.model, watch)
+                _finish(run, recipe, store, state.model, progress)
                 scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}
                 draw({"epoch": recipe.epochs, "event": "mAP", **scores})
     return run
@@ -135,7 +136,7 @@ def _hooks(
     videos: Videos,
     execution: Execution,
     stop: Callable[[], bool],
-    watch: Callable[[Status], Any],
+    progress: Progress,
     draw: Callable[[Mapping[str, Any]], None],
 ) -> Hooks:
     """What the leading process does beside learning."""
@@ -167,7 +168,7 @@ def _hooks(
         targets_made=targets_made,
         epoch_ended=epoch_ended,
         stop=stop,
-        watch=watch,
+        progress=progress,
     )
 
 
@@ -202,20 +203,15 @@ def _evaluate_on_the_way(
         log({"epoch": epoch, "event": "evaluation", "average": averages})
 
 
-def _finish(run: Run, recipe: Recipe, store: Store, model: Model, watch: Callable[[Status], Any]) -> None:
+def _finish(run: Run, recipe: Recipe, store: Store, model: Model, progress: Progress) -> None:
     """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
     localizer = _localizer(run, recipe, store, model)
     localizer.save(run.path)
     if not store.has_split(recipe.test_split):  # one may train on tagged videos alone
         run.evaluate({}, store, recipe)
         return
-
-    def track(names: tuple[str, ...]) -> Iterator[str]:
-        for number, name in enumerate(names):
-            watch(Status("predictions", recipe.epochs, recipe.epochs, number, len(names)))
-            yield name
-
-    found = localizer.store(store, recipe.test_split, track=track)
+    heard = adapted(progress, "predictions", epoch=recipe.epochs)
+    found = localizer.store(store, recipe.test_split, progress=heard)
     write_predictions(run.path / "predictions.json", found, store.classes)
     run.evaluate(found, store, recipe)
 
@@ -233,21 +229,13 @@ def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path 
         )
 
 
-def _take_teacher(
-    run: Run, recipe: Recipe, store: Store, teacher: Path, device: str, watch: Callable[[Status], Any]
-) -> None:
+def _take_teacher(run: Run, recipe: Recipe, store: Store, teacher: Path, device: str, progress: Progress) -> None:
     """Copy the teacher into the run, which then needs nothing from elsewhere, and write down its boxes."""
     if recipe.boxes is None or run.boxes.exists():
         return
     copy_whole(model_folder(teacher), run.teacher)
-
-    def track(names: tuple[str, ...]) -> Iterator[str]:
-        for number, name in enumerate(names):
-            watch(Status("boxes", 0, recipe.epochs, number, len(names)))
-            yield name
-
     localizer = Localizer.load(run.teacher, device=device)
-    write_boxes(run.boxes, localizer, store, recipe.train_split, recipe.boxes, track=track)
+    write_boxes(run.boxes, localizer, store, recipe.train_split, recipe.boxes, progress=adapted(progress, epoch=0))
 
 
 def _refuse_videos_without_tags(videos: Videos) -> None:

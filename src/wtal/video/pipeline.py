@@ -5,7 +5,7 @@ interrupted, so that a resumed extraction ends with the same bits.
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Float32
 
 from wtal.errors import InputError
+from wtal.progress import Progress, silent
 from wtal.timebase import TimeBase
-from wtal.video.decode import read_pictures
+from wtal.video.decode import probe, read_pictures
 from wtal.video.extractor import Extractor, Prepared
 from wtal.video.snippets import Sampling, SnippetFrames
 
@@ -134,17 +135,18 @@ def video_features(
     sampling: Sampling,
     *,
     workers: int = 2,
-    watch: Callable[[float], object] = lambda _: None,
+    progress: Progress = silent,
 ) -> Features:
-    """The features of one video; `watch` hears how many seconds of it are through."""
-    rows, duration_s = [], 0.0
+    """The features of one video; progress counts its seconds."""
+    rows, done_s, duration_s, detail = [], 0.0, probe(path).duration_s or 0.0, {"video": path.stem}
     with closing(extract_videos([VideoJob(path.stem, path)], extractor, sampling, workers=workers)) as events:
         for event in events:
             if isinstance(event, Failed):
                 raise event.error
             if isinstance(event, Extracted):
                 rows.append(event.vectors)
-                watch(sum(map(len, rows)) * sampling.timebase.snippet_s)
-            else:
-                duration_s = event.duration_s
+                done_s += len(event.vectors) * sampling.timebase.snippet_s
+            else:  # now the length is known: that of the header may be wrong
+                done_s = duration_s = event.duration_s
+            progress("extracting", done_s, max(duration_s, done_s), detail)
     return Features(np.concatenate(rows), sampling.timebase, duration_s)
