@@ -1,13 +1,14 @@
 """Atomic output files: every output is written beside its place and renamed into it."""
 
-import json
 import os
+import platform
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from wtal.errors import InputError
 
@@ -27,7 +28,8 @@ def written_whole(path: Path, mode: str = "w") -> Iterator[IO]:  # type: ignore[
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+        clear_partial(path)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=partial_prefix(path), suffix=".partial")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     beside = Path(name)
@@ -61,12 +63,38 @@ def copy_whole(folder: Path, to: Path) -> None:
         raise InputError(f"cannot copy {folder} to {to}: {error.strerror or error}") from error
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file that we wrote; None if there is no such file."""
+def partial_prefix(path: Path) -> str:
+    """How the name begins under which `path` is being written: it says which process of which machine does it."""
+    return f".{path.name}.{_machine()}-{os.getpid()}."
+
+
+def clear_partial(path: Path) -> None:
+    """Remove what writers of `path` that were killed on this machine have left beside it."""
+    start = f".{path.name}.{_machine()}-"
+    for entry in list(os.scandir(path.parent)):
+        process, _, rest = entry.name.removeprefix(start).partition(".")
+        if not (entry.name.startswith(start) and process.isdecimal() and rest.endswith(".partial")):
+            continue
+        if _is_alive(int(process)):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            Path(entry).unlink(missing_ok=True)
+
+
+def _machine() -> str:
+    """A folder may be shared by machines, each with a process of that number."""
+    return f"{zlib.crc32(platform.node().encode()) & 0xFFFF:04x}"
+
+
+def _is_alive(process: int) -> bool:
+    if os.name != "posix":  # where the question would end the process
+        return True
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    return content
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True

@@ -18,6 +18,7 @@ from wtal.pool import Pooling
 from wtal.progress import Progress, silent, tracked
 from wtal.propose import Proposer
 from wtal.pseudo.candidates import Candidates
+from wtal.reading import names_of, read_json, refusing
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -98,7 +99,6 @@ class Localizer:
         """
         card, folder = read_card(run), model_folder(run)
         try:
-            from safetensors import SafetensorError
             from safetensors.torch import load_file
 
             from wtal.devices import choose_device
@@ -108,12 +108,10 @@ class Localizer:
 
         options = _frozen(card.model_options)
         n, d = len(card.classes), card.dimensions
-        model = build(card.model, n, d, streams=card.streams, stream_weights=card.stream_weights, **options)
         weights = folder / "model.safetensors"
-        try:
+        with refusing(weights, f"does not hold the weights of {card.model} that model.json describes"):
+            model = build(card.model, n, d, streams=card.streams, stream_weights=card.stream_weights, **options)
             model.load_state_dict(load_file(weights))
-        except (OSError, SafetensorError, RuntimeError) as error:
-            raise InputError(f"cannot use the weights {weights}: {error}") from error
         teacher = None if card.pool is None else cls.load(folder / TEACHER, device=device)
         return cls(model.to(choose_device(device)).eval(), card, teacher)
 
@@ -275,16 +273,15 @@ def model_folder(run: Path | str) -> Path:
 def read_card(run: Path | str) -> Card:
     """What a finished run says about its model."""
     path = model_folder(run) / "model.json"
-    try:
-        card = parse(Card, json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError as error:
+    if not path.is_file():
         unfinished = (Path(run) / "config.yaml").exists()
         hint = (
             "it has not ended: go on with wtal train --resume" if unfinished else "is it a folder that wtal train made?"
         )
-        raise InputError(f"{run} holds no trained model ({path.name}); {hint}") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
+        raise InputError(f"{run} holds no trained model ({path.name}); {hint}")
+    with refusing(path):
+        card = parse(Card, read_json(path))
+        names_of(card.classes, "classes")
     if card.version != VERSION:
         raise InputError(f"{path} has version {card.version}, this wtal reads {VERSION}")
     return card

@@ -177,7 +177,7 @@ def test_damaged_stores_are_refused_by_name(tmp_path: Path) -> None:
         ('"version": 1', '"version": 99', "has version 99, this wtal reads 1"),
         ('"wtal-store"', '"other"', "is not the index of a store"),
         ('"snippets": 30, ', "", "lacks or misspells 'snippets'"),
-        ('"videos"', "videos", "cannot read"),
+        ('"videos"', "videos", "is not whole JSON"),
     ]:
         index.write_text(text.replace(old, new))
         with pytest.raises(InputError, match=said):

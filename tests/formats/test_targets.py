@@ -44,5 +44,5 @@ def test_size_follows_the_labels_not_the_classes(tmp_path: Path) -> None:
 def test_a_file_without_labels_is_named(tmp_path: Path) -> None:
     path = tmp_path / "other.npz"
     np.savez(path, names=np.array(["a"]), lengths=np.array([3]), classes=np.array(["Run"]))
-    with pytest.raises(InputError, match=r"other\.npz: not a readable file of pseudo labels"):
+    with pytest.raises(InputError, match=r"other\.npz is not a readable file of pseudo labels"):
         read_targets(path)

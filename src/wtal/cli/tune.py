@@ -144,15 +144,12 @@ def _known(
 
 
 def _read_grid(path: Path) -> dict[str, Any]:
-    import yaml
-
     from wtal.errors import InputError
+    from wtal.reading import read_yaml
 
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    if not isinstance(given, dict) or not all(isinstance(values, list) and values for values in given.values()):
+    given = read_yaml(path)
+    by_name = isinstance(given, dict) and all(isinstance(name, str) for name in given)
+    if not by_name or not all(isinstance(values, list) and values for values in given.values()):
         raise InputError(f"{path} must hold a list of values by setting, such as combine.temperature: [0.03, 0.1]")
     return given
 

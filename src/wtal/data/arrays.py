@@ -4,32 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 
 from wtal.errors import InputError
+from wtal.reading import read_npy
 
-
-def read_array(path: Path) -> Shaped[np.ndarray, "..."]:
-    """The array of a .npy file; a file that is cut off, pickled or something else is refused by name."""
-    try:
-        with path.open("rb") as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)
-            beyond = file.read(1)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, MemoryError) as error:
-        if "Object arrays" in str(error):
-            raise InputError(
-                f"{path} holds pickled Python objects, wanted a plain array of numbers; "
-                f"if this is the W-TALC layout, convert it with --layout wtalc"
-            ) from error
-        raise InputError(
-            f"{path} is cut off or is not a .npy file ({path.stat().st_size} bytes; {error}); "
-            f"download or extract it again"
-        ) from error
-    if beyond:
-        raise InputError(f"{path} has bytes after the end of its array; download or extract it again")
-    return np.asarray(array)
+_AGAIN = "; download or extract it again, or say --layout wtalc if it is of that layout"
 
 
 def as_features(array: Any, where: str) -> Float[np.ndarray, "t d"]:
@@ -42,4 +22,4 @@ def as_features(array: Any, where: str) -> Float[np.ndarray, "t d"]:
 
 def read_features(path: Path) -> Float[np.ndarray, "t d"]:
     """The (snippets, dimensions) features in a .npy file."""
-    return as_features(read_array(path), str(path))
+    return as_features(read_npy(path, then=_AGAIN), str(path))

@@ -16,6 +16,7 @@ from wtal.data.streams import ORDER, Streams, halves
 from wtal.data.tags import Tagged
 from wtal.data.video_record import VideoRecord, class_list
 from wtal.errors import InputError, some
+from wtal.reading import read_text
 
 T = TypeVar("T")
 _SUFFIX = re.compile(r"[-_.](rgb|flow)$", re.IGNORECASE)
@@ -107,10 +108,7 @@ def _left_out(missing: Sequence[VideoRecord], extra: Sequence[str], tagged: Tagg
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file that are not empty."""
-    try:
-        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
+    return [line.strip() for line in read_text(path).splitlines() if line.strip()]
 
 
 def the_one(candidates: Iterable[Path], wanted: str) -> Path:

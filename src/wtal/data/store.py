@@ -7,9 +7,10 @@ STORE/gt.json        the true instances where they are known (ActivityNet form);
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from wtal.annotations import Annotations
 from wtal.data.streams import by_stream
 from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError, did_you_mean
+from wtal.reading import map_npy, names_of, read_json_object, refusing
 from wtal.timebase import TimeBase
 
 STORE_FORMAT = "wtal-store"
@@ -47,17 +49,17 @@ class Store:
         """The store in folder `path`."""
         path = Path(path)
         index = _read_index(path / "index.json")
-        try:
+        with refusing(path / "index.json", "lacks or misspells", "; convert again"):
             return cls._from_index(path, index)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{path / 'index.json'} lacks or misspells {error}; convert again") from error
 
     @classmethod
     def _from_index(cls, path: Path, index: dict[str, Any]) -> "Store":
         default = TimeBase(**index["timebase"])
-        records, rows, start = {}, {}, 0
-        for video in index["videos"]:
-            name, snippets = video["name"], int(video["snippets"])
+        records: dict[str, VideoRecord] = {}
+        rows, start = {}, 0
+        for name, video in zip(names_of([v["name"] for v in index["videos"]], "videos"), index["videos"], strict=True):
+            snippets = video["snippets"]
+            _refuse_wrong_video(name, video, known=records)
             records[name] = VideoRecord(
                 name,
                 video["split"],
@@ -67,9 +69,13 @@ class Store:
             )
             rows[name] = slice(start, start + snippets)
             start += snippets
-        streams = index["features"]["streams"]
-        matrix = _map_features(path / "features.npy", (start, sum(streams.values())), index["features"]["dtype"])
-        return cls(path, index, tuple(index["classes"]), records, rows, streams, matrix)
+        streams, dtype = index["features"]["streams"], index["features"]["dtype"]
+        if dtype not in ("float32", "float16") or not all(
+            type(width) is int and width > 0 for width in streams.values()
+        ):
+            raise InputError(f"features of {dtype} in the streams {streams}; convert again")
+        matrix = _map_features(path / "features.npy", (start, sum(streams.values())), dtype)
+        return cls(path, index, tuple(names_of(index["classes"], "classes")), records, rows, streams, matrix)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -190,13 +196,10 @@ def is_store(path: Path) -> bool:
 
 
 def _read_index(path: Path) -> dict[str, Any]:
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path.parent} is not a store (no index.json): make one with wtal data convert") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    if not isinstance(index, dict) or index.get("format") != STORE_FORMAT:
+    index = read_json_object(path)
+    if index is None:
+        raise InputError(f"{path.parent} is not a store (no index.json): make one with wtal data convert")
+    if index.get("format") != STORE_FORMAT:
         raise InputError(f"{path} is not the index of a store; make one with wtal data convert")
     if index.get("version") != STORE_VERSION:
         raise InputError(f"{path} has version {index.get('version')}, this wtal reads {STORE_VERSION}; convert again")
@@ -204,10 +207,21 @@ def _read_index(path: Path) -> dict[str, Any]:
 
 
 def _map_features(path: Path, shape: tuple[int, int], dtype: str) -> Float[np.ndarray, "n d"]:
-    try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} is missing, cut off or damaged ({error}); convert again") from error
+    with refusing(path, "is missing, cut off or damaged", "; convert again"):
+        matrix = map_npy(path)
     if matrix.shape != shape or matrix.dtype != np.dtype(dtype):
         raise InputError(f"{path} holds {matrix.dtype} {matrix.shape}, its index says {dtype} {shape}; convert again")
-    return np.asarray(matrix)
+    return matrix
+
+
+def _refuse_wrong_video(name: str, video: Mapping[str, Any], *, known: Collection[str]) -> None:
+    snippets, duration_s, tags = video["snippets"], video.get("duration_s"), video["tags"]
+    if name in known:
+        raise InputError(f"video {name} stands twice; convert again")
+    if type(snippets) is not int or snippets < 0:
+        raise InputError(f"video {name} has {snippets!r} snippets; convert again")
+    if duration_s is not None and not 0 < duration_s < inf:
+        raise InputError(f"video {name} lasts {duration_s!r} seconds; convert again")
+    if not isinstance(video["split"], str) or not isinstance(tags, list):
+        raise InputError(f"video {name} has the split {video['split']!r} and the tags {tags!r}; convert again")
+    names_of(tags, f"the tags of video {name}")

@@ -16,6 +16,7 @@ from wtal.data.truth import named_like, read_with_findings
 from wtal.data.video_record import VideoRecord, canonical_splits
 from wtal.errors import DataWarning, InputError, did_you_mean
 from wtal.named import without_ending
+from wtal.reading import refusing
 from wtal.timebase import TimeBase
 
 _COLUMNS = "video,label[,split][,duration_s][,fps]"
@@ -108,16 +109,18 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     """Line number and known columns of each row; lines that are empty, as spreadsheets add them, are left out."""
     text = _decoded(path)
     head = text.partition("\n")[0]
+    with refusing(path, "is no table of tags"):
+        return _table(path, text, head)
+
+
+def _table(path: Path, text: str, head: str) -> list[tuple[int, dict[str, str]]]:
     # commas, or what spreadsheets write in their place where commas are decimal points
     separator = max(",;\t", key=lambda mark: len({"video", "label"} & set(_names(head, mark))))
     columns = _names(head, separator)
     _check_columns(path, columns)
-    try:
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-        next(lines)
-        rows = [(lines.line_num, [value.strip() for value in row]) for row in lines]
-    except csv.Error as error:
-        raise InputError(f"cannot read tags {path}: {error}") from error
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    next(lines)
+    rows = [(lines.line_num, [value.strip() for value in row]) for row in lines]
     rows = [(line, values) for line, values in rows if any(values)]
     if not rows:
         raise InputError(f"{path} has no rows")

@@ -18,7 +18,9 @@ from jaxtyping import Float32
 
 from wtal.data.streams import Streams, by_stream
 from wtal.errors import InputError
-from wtal.files import read_json, written_whole
+from wtal.files import written_whole
+from wtal.reading import read_json_object, refusing
+from wtal.typed import parse
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,7 @@ class UnfinishedFeatures:
 
     def video(self, name: str, file: str) -> UnfinishedVideo | None:
         """What is there of a video, if it is of that very file."""
-        known = read_json(self.folder / f"{name}.json")
-        video = UnfinishedVideo(**known) if known is not None else None
+        video = self._read(name)
         return video if video is not None and video.file == file else None
 
     def resume(self, name: str, file: str, batch: int) -> int:
@@ -78,9 +79,22 @@ class UnfinishedFeatures:
 
     def load(self, name: str) -> Streams:
         """A finished video's features by stream."""
-        video = UnfinishedVideo(**(read_json(self.folder / f"{name}.json") or {}))
+        video = self._read(name)
+        if video is None:
+            raise InputError(f"{self.folder} has nothing of {name}; run again")
         array = np.fromfile(self.folder / f"{name}.rows", dtype="<f4").reshape(-1, sum(video.streams.values()))
         return by_stream(array, video.streams)
+
+    def _read(self, name: str) -> UnfinishedVideo | None:
+        path = self.folder / f"{name}.json"
+        known = read_json_object(path)
+        if known is None:
+            return None
+        with refusing(path):
+            video = parse(UnfinishedVideo, known)
+            if not video.streams or min(video.streams.values()) < 1:
+                raise InputError(f"streams of {video.streams} dimensions")
+            return video
 
     def _write(self, name: str, video: UnfinishedVideo) -> None:
         with written_whole(self.folder / f"{name}.json") as file:
@@ -97,7 +111,7 @@ def open_unfinished(folder: Path, what: Mapping[str, Any], *, anew: bool = False
         raise InputError(f"cannot write {folder}: {error.strerror}") from error
     with lock:
         _lock(lock.fileno(), folder)
-        known = read_json(folder / "what.json")
+        known = read_json_object(folder / "what.json")
         if known is not None and known != dict(what):
             if not anew:
                 raise InputError(

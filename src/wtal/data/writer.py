@@ -19,6 +19,7 @@ from numpy.lib import format as npy
 from wtal.data.store import STORE_FORMAT, STORE_VERSION
 from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError
+from wtal.files import clear_partial, partial_prefix
 from wtal.timebase import TimeBase
 
 Dtype = Literal["float32", "float16"]
@@ -151,7 +152,8 @@ def new_store(
     beside: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial"))
+        clear_partial(path)
+        beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=partial_prefix(path), suffix=".partial"))
         with (beside / "features.npy").open("wb") as file:
             kind = np.dtype(dtype).newbyteorder("<")
             clock = timebase or TimeBase()

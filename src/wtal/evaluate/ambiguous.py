@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from wtal.errors import InputError
 from wtal.evaluate.snippets import cut_down, rounded
 from wtal.instances import Instances
+from wtal.reading import read_text
 
 Intervals = Mapping[str, Float[np.ndarray, "_ 2"]]
 
@@ -26,12 +27,8 @@ def read_ambiguous(path: Path | str) -> dict[str, Float[np.ndarray, "_ 2"]]:
     >>> read_ambiguous(path)["video_test_0000278"].tolist()
     [[0.0, 1.4], [95.7, 97.2]]
     """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     intervals: dict[str, list[tuple[float, float]]] = {}
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(Path(path)).splitlines(), start=1):
         if not line.strip():
             continue
         try:

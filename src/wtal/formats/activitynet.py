@@ -15,6 +15,7 @@ from wtal.errors import InputError
 from wtal.files import written_whole
 from wtal.formats.rows import RowReader, in_writing_order
 from wtal.instances import Instances, Unit
+from wtal.reading import read_json
 
 
 def read_annotations(path: Path | str) -> Annotations:
@@ -120,19 +121,7 @@ def _write(path: Path | str, content: dict[str, Any]) -> None:
 
 def _section(path: Path | str, key: str, *, of: type = dict) -> dict[str, Any]:
     """The part of the file under `key`, checked to be a mapping from video names to values of one type."""
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not a text file (byte {error.start} is not UTF-8)") from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path} is not whole JSON: {error.msg} at line {error.lineno}, column {error.colno}; "
-            "the file may have been cut off"
-        ) from error
-    except RecursionError as error:
-        raise InputError(f"{path}: brackets nested too deep for an annotation or prediction file") from error
+    content = read_json(Path(path))
     if not isinstance(content, dict):
         raise InputError(f"{path}: wanted an object with the key {key!r}, got a {_kind(content)}")
     if key not in content:

@@ -1,6 +1,7 @@
 """CSV with one instance per line: `video,label,start,end,score`, times in seconds."""
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from wtal.errors import InputError
 from wtal.files import written_whole
 from wtal.formats.rows import RowReader, in_writing_order
 from wtal.instances import Instances, Unit
+from wtal.reading import read_text, refusing
 
 COLUMNS = ("video", "label", "start", "end", "score")
 
@@ -24,25 +26,17 @@ def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "sec
     [[1.0, 2.5]]
     """
     rows = RowReader(path, classes)
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            lines = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
-            if missing:
-                raise InputError(
-                    f"{path}: no column {', '.join(missing)} in the first line; wanted {','.join(COLUMNS)}"
-                )
-            for line in lines:
-                where = f"line {lines.line_num}"
-                if not line["video"] or line["score"] is None:
-                    raise InputError(f"{path}: {where} is not whole; wanted {','.join(COLUMNS)}")
-                rows.add(line["video"], line["label"], line["start"], line["end"], line["score"], where=where)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not a text file (byte {error.start} is not UTF-8)") from error
-    except csv.Error as error:
-        raise InputError(f"{path} is not CSV: {error}") from error
+    text = read_text(Path(path), newline="")
+    with refusing(path, "is not CSV"):
+        lines = csv.DictReader(io.StringIO(text, newline=""))
+        missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
+        if missing:
+            raise InputError(f"{path}: no column {', '.join(missing)} in the first line; wanted {','.join(COLUMNS)}")
+        for line in lines:
+            where = f"line {lines.line_num}"
+            if not line["video"] or line["score"] is None:
+                raise InputError(f"{path}: {where} is not whole; wanted {','.join(COLUMNS)}")
+            rows.add(line["video"], line["label"], line["start"], line["end"], line["score"], where=where)
     return rows.instances(unit)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from wtal.errors import InputError
 from wtal.files import written_whole
 from wtal.maps import ActivationMap, Maps
 from wtal.pseudo.candidates import class_columns
+from wtal.reading import names_of, read_npz, refusing
 
 ARRAYS = ("names", "lengths", "tcam", "video_scores", "classes")
 OPTIONAL = ("attention", "weights")
@@ -34,9 +34,13 @@ class MapFile:
 def read_maps(path: Path | str) -> MapFile:
     """The maps of a file, checked; an error names the file and the video or array that is wrong."""
     path = Path(path)
-    arrays = _arrays(path)
-    names = [str(name) for name in arrays["names"]]
-    classes = tuple(str(name) for name in arrays["classes"])
+    with refusing(path, "is not a readable file of maps"):
+        return _read(path, read_npz(path, ARRAYS, OPTIONAL))
+
+
+def _read(path: Path, arrays: dict[str, Any]) -> MapFile:
+    names = names_of(arrays["names"], f"{path}: 'names'")
+    classes = tuple(names_of(arrays["classes"], f"{path}: 'classes'"))
     _refuse_wrong_shapes(path, arrays, names, classes)
     lengths, k = arrays["lengths"], len(classes)
     ends = np.cumsum(lengths)
@@ -77,6 +81,9 @@ def write_maps(path: Path | str, classes: Sequence[str], maps: Maps) -> None:
 def _refuse_wrong_shapes(path: Path, arrays: dict[str, Any], names: list[str], classes: tuple[str, ...]) -> None:
     lengths, tcam, scores = arrays["lengths"], arrays["tcam"], arrays["video_scores"]
     n, k = len(names), len(classes)
+    for what in ("tcam", "video_scores", *OPTIONAL):
+        if what in arrays and arrays[what].dtype.kind not in "biuf":
+            raise InputError(f"{path}: '{what}' must be numbers, got {arrays[what].dtype}")
     for what, listed in (("video", [] if "weights" in arrays else names), ("class", list(classes))):
         twice = [name for name in set(listed) if listed.count(name) > 1]
         if twice:
@@ -92,18 +99,3 @@ def _refuse_wrong_shapes(path: Path, arrays: dict[str, Any], names: list[str], c
     for what, shape in (("attention", (len(tcam),)), ("weights", (n,))):
         if what in arrays and arrays[what].shape != shape:
             raise InputError(f"{path}: '{what}' must have shape {shape}, got {arrays[what].shape}")
-
-
-def _arrays(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            missing = [name for name in ARRAYS if name not in file]
-            if missing:
-                raise InputError(f"{path}: no array {missing[0]!r}; a file of maps has {', '.join(ARRAYS)}")
-            return {name: file[name] for name in (*ARRAYS, *OPTIONAL) if name in file}
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, EOFError, ValueError, BadZipFile, AttributeError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: not a readable .npz file of plain arrays ({error})") from error

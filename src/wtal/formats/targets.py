@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +18,12 @@ from scipy.sparse import csr_array
 from wtal.errors import InputError
 from wtal.files import written_whole
 from wtal.instances import Instances
+from wtal.reading import names_of, read_npz, refusing
+
+ARRAYS = (
+    *("names", "lengths", "classes", "label_values", "label_columns", "label_starts"),
+    *("segments", "scores", "class_ids", "video_ids"),
+)
 
 
 def to_parts(labels: csr_array) -> dict[str, Any]:
@@ -27,9 +32,20 @@ def to_parts(labels: csr_array) -> dict[str, Any]:
 
 
 def from_parts(parts: Mapping[str, Any], n_classes: int) -> csr_array:
-    """The labels that `to_parts` took apart."""
-    shape = (len(parts["starts"]) - 1, n_classes)
-    return csr_array((parts["values"], parts["columns"], parts["starts"]), shape=shape)
+    """The labels that `to_parts` took apart, checked: the compiled code behind sparse matrices takes any index."""
+    values, columns, starts = (np.asarray(parts[name]) for name in ("values", "columns", "starts"))
+    whole = (np.int32, np.int64)
+    if values.dtype not in (np.float32, np.float64) or columns.dtype not in whole or starts.dtype not in whole:
+        raise InputError(f"labels must be floats with whole places, got {values.dtype, columns.dtype, starts.dtype}")
+    if any(part.ndim != 1 for part in (values, columns, starts)) or len(columns) != len(values) or not len(starts):
+        raise InputError(f"the parts of labels have shapes {values.shape}, {columns.shape} and {starts.shape}")
+    if starts[0] != 0 or starts[-1] != len(values) or (starts[1:] < starts[:-1]).any():
+        raise InputError(f"the rows of labels do not go from 0 to {len(values)} without a step back")
+    if len(columns) and not 0 <= columns.min() <= columns.max() < n_classes:
+        raise InputError(f"labels lie in columns {columns.min()} to {columns.max()} of {n_classes}")
+    if not np.isfinite(values).all():
+        raise InputError("labels must be finite")
+    return csr_array((values, columns, starts), shape=(len(starts) - 1, n_classes))
 
 
 class VideoTargets(Mapping[str, Float[np.ndarray, "_ _"]]):
@@ -68,19 +84,21 @@ class TargetFile:
 
 def read_targets(path: Path | str) -> TargetFile:
     """The labels in a file that `write_targets` made; an error names the file."""
-    try:
-        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            names, classes = file["names"].tolist(), tuple(file["classes"].tolist())
-            sparse = from_parts({name: file[f"label_{name}"] for name in ("values", "columns", "starts")}, len(classes))
-            labels = VideoTargets.split(names, file["lengths"].tolist(), sparse)
-            joined = Instances(file["segments"], file["scores"], file["class_ids"], unit="snippets")
-            videos = file["video_ids"]
-            instances = {name: joined[videos == number] for number, name in enumerate(names)}
-            return TargetFile(classes, labels, instances)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, EOFError, ValueError, KeyError, IndexError, BadZipFile) as error:
-        raise InputError(f"{path}: not a readable file of pseudo labels ({error})") from error
+    with refusing(path, "is not a readable file of pseudo labels"):
+        file = read_npz(Path(path), ARRAYS)
+        names, classes = names_of(file["names"], "names"), tuple(names_of(file["classes"], "classes"))
+        sparse = from_parts({name: file[f"label_{name}"] for name in ("values", "columns", "starts")}, len(classes))
+        lengths, videos = file["lengths"], file["video_ids"]
+        if lengths.shape != (len(names),) or lengths.dtype != np.int64 or (lengths < 0).any():
+            raise InputError(f"wanted the lengths of {len(names)} videos, got {lengths.dtype} {lengths.shape}")
+        if len(set(names)) < len(names) or lengths.sum() != sparse.shape[0] or (lengths > sparse.shape[0]).any():
+            raise InputError(f"{len(set(names))} videos of {lengths.sum()} snippets have {sparse.shape[0]} labels")
+        joined = Instances(file["segments"], file["scores"], file["class_ids"], unit="snippets")
+        known = joined.class_ids.max(initial=-1) < len(classes)
+        if videos.shape != (len(joined),) or videos.dtype != np.int64 or not known:
+            raise InputError("its instances do not go with its videos and classes")
+        instances = {name: joined[videos == number] for number, name in enumerate(names)}
+        return TargetFile(classes, VideoTargets.split(names, lengths.tolist(), sparse), instances)
 
 
 def write_targets(

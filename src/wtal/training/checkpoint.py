@@ -23,6 +23,7 @@ from torch import Tensor
 from wtal.errors import InputError
 from wtal.formats.targets import from_parts, to_parts
 from wtal.models.protocol import Model
+from wtal.reading import read_json, refusing
 from wtal.training.relabel import Generations
 
 KEPT = 2
@@ -73,15 +74,9 @@ def newest(folder: Path) -> Path | None:
 
 def load(path: Path, state: State) -> None:
     """Bring `state` and all random generators to where the checkpoint was written."""
-    try:
-        tensors = load_file(path / "state.safetensors")
-        position = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        _unpack(tensors, position, state)
-    except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
-        raise InputError(
-            f"the checkpoint {path} is damaged or of another model ({error}); delete that folder, and --resume goes on "
-            "from the one before it"
-        ) from error
+    then = "; delete that folder, and --resume goes on from the one before it"
+    with refusing(path, "is a checkpoint that is damaged or of another model", then):
+        _unpack(load_file(path / "state.safetensors"), read_json(path / "state.json"), state)
 
 
 def _packed(state: State) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -128,7 +123,9 @@ def _unpack(tensors: dict[str, Tensor], position: dict[str, Any], state: State) 
         if name.startswith("optimizer."):
             _, number, key = name.split(".", 2)
             values.setdefault(int(number), {})[key] = tensor
-    state.optimizer.load_state_dict({"state": values, "param_groups": position["optimizer_groups"]})
+    groups = position["optimizer_groups"]
+    _refuse_other_optimizer(state.optimizer, groups, values)
+    state.optimizer.load_state_dict({"state": values, "param_groups": groups})
     labels: dict[str, dict[str, Any]] = {}
     for name, tensor in tensors.items():
         if name.startswith("labels."):
@@ -138,13 +135,50 @@ def _unpack(tensors: dict[str, Tensor], position: dict[str, Any], state: State) 
     state.generations = Generations(made.get("now"), made.get("before"), position["targets_epoch"])
     state.epoch, state.step, state.order = position["epoch"], position["step"], position["order"]
     state.totals = position["totals"]
+    _refuse_wrong_position(state)
     torch.set_rng_state(tensors["random.torch"])
     if "random.cuda" in tensors and torch.cuda.is_available():
         torch.cuda.set_rng_state(tensors["random.cuda"])
     version, internal, gauss = position["random_python"]
     random.setstate((version, tuple(internal), gauss))
     kind, *rest = position["random_numpy"]
+    if type(rest[0]) is not int or not 0 <= rest[0] <= 624:  # numpy takes any, and reads beyond its state
+        raise InputError(f"numpy's random generator is at {rest[0]} of 624")
     np.random.set_state((kind, tensors["random.numpy"].numpy().astype(np.uint32), *rest))  # noqa: NPY002
+
+
+def _refuse_other_optimizer(
+    optimizer: torch.optim.Optimizer, groups: list[dict[str, Any]], values: dict[int, dict[str, Any]]
+) -> None:
+    """Refuse settings and moments that the optimizer would take now and fail over at its next step."""
+    for was, now in zip(groups, optimizer.param_groups, strict=True):
+        for key in {*was, *now} - {"params"}:
+            kinds = [_kind(group[key]) for group in (was, now)]
+            if kinds[0] != kinds[1]:
+                raise InputError(f"the optimizer's {key} is {was[key]!r}")
+    parameters = [one for group in optimizer.param_groups for one in group["params"]]
+    known = {key for one in optimizer.state.values() for key in one}
+    for number, entry in values.items():
+        for key, value in entry.items():
+            shape = tuple(value.shape) if isinstance(value, Tensor) else ()
+            if shape not in ((), tuple(parameters[number].shape)) or (known and key not in known):
+                raise InputError(f"the optimizer's {key} of parameter {number} has shape {shape}")
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_kind(one) for one in value]
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value)
+
+
+def _refuse_wrong_position(state: State) -> None:
+    order, totals = state.order, state.totals
+    if not all(type(number) is int and number >= 0 for number in (state.epoch, state.step)):
+        raise InputError(f"it is at epoch {state.epoch!r}, step {state.step!r}")
+    if order is not None and sorted(order) != list(range(len(order))):
+        raise InputError("its order of the videos does not have each of them once")
+    if not all(_kind(value) == "number" for value in totals.values()):
+        raise InputError(f"its losses so far are {totals}")
 
 
 def _finished(folder: Path) -> list[Path]:

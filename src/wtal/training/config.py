@@ -20,6 +20,7 @@ from wtal.propose import PAPER, Proposer
 from wtal.pseudo.delta import First, Schedule, Stage
 from wtal.pseudo.flanks import QUARTER, Flanks
 from wtal.pseudo.linpro import Rows, Solution
+from wtal.reading import read_yaml, refusing
 from wtal.typed import parse, plain
 
 
@@ -178,19 +179,14 @@ def read_recipe(path: Path | str) -> Recipe:
     """
     own = shipped_recipes()
     path = own.get(str(path), Path(path))
-    try:
-        given = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except OSError as error:
+    if not path.is_file():
+        why = "it is a folder" if path.is_dir() else "No such file or directory"
         raise InputError(
-            f"cannot read the recipe {path}: {error.strerror}{did_you_mean(path.stem, own)}; "
+            f"cannot read the recipe {path}: {why}{did_you_mean(path.stem, own)}; "
             f"wanted a YAML file or one of {', '.join(own)}"
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a YAML file: {error}") from error
-    try:
-        return parse(Recipe, given)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        )
+    with refusing(path, "is not a recipe"):
+        return parse(Recipe, read_yaml(path, _Loader))
 
 
 def shipped_recipes() -> dict[str, Path]:

@@ -26,10 +26,11 @@ from typing import Any
 from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.evaluate import score
-from wtal.files import read_json, written_whole
+from wtal.files import written_whole
 from wtal.formats import read_predictions
 from wtal.instances import Instances
 from wtal.localize import TEACHER
+from wtal.reading import from_json, read_json_object, read_text, refusing
 from wtal.training.config import Recipe, read_recipe, write_recipe
 from wtal.typed import differences, plain
 
@@ -116,11 +117,22 @@ class Run:
     @property
     def evaluation(self) -> dict[str, Any] | None:
         """The final scores by protocol, empty if the truth was not known; None if the run has not ended."""
-        return read_json(self.path / "evaluation.json")
+        path = self.path / "evaluation.json"
+        content = read_json_object(path)
+        with refusing(path):
+            for protocol, one in (content or {}).items():
+                _refuse_wrong_scores(protocol, one)
+        return content
 
     def environment(self) -> dict[str, Any] | None:
         """What was written about machine and data when the run began; None if it has not begun."""
-        return read_json(self.path / "environment.json") if self.begun else None
+        path = self.path / "environment.json"
+        content = read_json_object(path) if self.begun else None
+        about = {} if content is None else content.get("data", {})
+        known = isinstance(about, dict) and [about.get(key, "") for key in ("path", "fingerprint")]
+        if not known or not all(isinstance(value, str) for value in known):
+            raise InputError(f"{path} is damaged: its data set is {about}")
+        return content
 
     def begin(self, recipe: Recipe, environment: dict[str, Any]) -> None:
         """Write down what is asked, in a folder that holds no other run; the recipe last, which makes it one."""
@@ -156,18 +168,13 @@ class Run:
     def metrics(self) -> Log:
         """What metrics.jsonl holds; nothing of a run that has not begun."""
         path = self.path / "metrics.jsonl"
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        if not path.exists():
             return Log()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read {path}: {error}") from error
         entries, damaged = [], []
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in enumerate(read_text(path).splitlines(), start=1):
             try:
-                entry = json.loads(line)
-                entries.append({**entry, "epoch": int(entry["epoch"])})
-            except (ValueError, TypeError, KeyError):
+                entries.append(_logged(from_json(line, path)))
+            except InputError:
                 damaged.append(number)
         return Log(tuple(entries), tuple(damaged))
 
@@ -190,6 +197,35 @@ class Run:
         with written_whole(self.path / name) as file:
             json.dump(content, file, indent=1)
             file.write("\n")
+
+
+def _refuse_wrong_scores(protocol: str, one: Any) -> None:
+    tiou, values, averages = one["tiou"], one["map"], list(one["average"].values())
+    counts = [one[key] for key in ("n_videos", "n_truth")]
+    if not (len(tiou) == len(values) > 0 and averages and all(map(_is_number, [*tiou, *values, *averages, *counts]))):
+        raise InputError(f"the scores by {protocol} are not numbers, or not one for each tIoU")
+    if not isinstance(one.get("ambiguous", {}), dict):
+        raise InputError(f"{protocol} does not say whether ambiguous intervals were left out")
+
+
+def _logged(entry: Any) -> dict[str, Any]:
+    """A line of the log, if it is one: numbers by name, or an event."""
+    if not isinstance(entry, dict) or not _is_number(entry.get("epoch")) or not 0 <= entry["epoch"] < 2**31:
+        raise InputError("no epoch")
+    rest = [value for key, value in entry.items() if key not in ("epoch", "event")]
+    if "event" not in entry and not all(value is None or _is_number(value) for value in rest):
+        raise InputError("losses that are no numbers")
+    if entry.get("event") == "evaluation":
+        averages = entry.get("average")
+        if not isinstance(averages, dict) or not all(isinstance(one, dict) for one in averages.values()):
+            raise InputError("no scores")
+        if not all(_is_number(value) for one in averages.values() for value in one.values()):
+            raise InputError("scores that are no numbers")
+    return {**entry, "epoch": int(entry["epoch"])}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def scored(predictions: dict[str, Instances], store: Store, recipe: Recipe) -> dict[str, Any]:

@@ -131,8 +131,6 @@ def _timed(
     path: Path, container: "InputContainer", stream: "VideoStream"
 ) -> Iterator[tuple[Fraction, Fraction, "VideoFrame"]]:
     """Frames in the order in which they are shown, each with the seconds at which it begins and ends."""
-    from av.error import FFmpegError
-
     timeless = container.format.name in _WITHOUT_TIMES
     usual = 1 / Fraction(stream.average_rate or stream.guessed_rate or 25)
     # a player's clock starts with the container, whose sound may start before the pictures
@@ -160,7 +158,9 @@ def _timed(
                 begin, first = max(begin, Fraction(0)), False
                 end = begin + lasts
                 yield begin, end, frame
-    except FFmpegError as error:
+    except InputError:
+        raise
+    except Exception as error:  # FFmpeg's own, and what its wrapper makes of times and rates that cannot be
         raise InputError(f"{path} is damaged at {float(end):.2f} s ({_reason(error)})") from error
     if torn:
         raise InputError(f"{path} is cut off: it ends at {float(end):.2f} s in the middle of a frame")
@@ -174,7 +174,7 @@ def _declared_s(container: "InputContainer", stream: "VideoStream") -> Fraction 
         try:
             hours, minutes, seconds = tag.split(":")
             return Fraction(int(hours) * 3600 + int(minutes) * 60) + Fraction(seconds)
-        except ValueError:
+        except (ValueError, ZeroDivisionError):
             return None
     alone = len(container.streams) == 1
     return Fraction(container.duration, 1_000_000) if alone and container.duration else None
@@ -184,7 +184,6 @@ def _declared_s(container: "InputContainer", stream: "VideoStream") -> Fraction 
 def _opened(path: Path) -> Iterator[tuple["InputContainer", "VideoStream"]]:
     try:
         import av
-        from av.error import FFmpegError
         from av.stream import Disposition
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "av", "video") from error
@@ -195,7 +194,7 @@ def _opened(path: Path) -> Iterator[tuple["InputContainer", "VideoStream"]]:
     try:
         # titles and comments may be in any encoding; we have no use for them
         container = av.open(str(path), metadata_errors="ignore")
-    except (FFmpegError, OSError) as error:
+    except Exception as error:
         raise InputError(f"{path} is not a video that FFmpeg can read ({_reason(error)})") from error
     with container:
         # the cover picture of a song is a video stream too

@@ -12,6 +12,7 @@ from jaxtyping import Float32
 
 from wtal.devices import choose_device
 from wtal.errors import MissingExtraError
+from wtal.reading import refusing
 from wtal.video.decode import Geometry
 from wtal.video.extractor import Extractor, ExtractorOptions, Prepared, refuse_unused
 from wtal.video.lite0 import SIDE, WIDTH, Lite0, pooled
@@ -30,7 +31,8 @@ class Frames(Extractor):
 
     def __init__(self, path: Path, device: str = "auto") -> None:
         network = Lite0()
-        network.load(read_state(path))
+        with refusing(path, "is not a file of weights of EfficientNet-Lite0"):
+            network.load(read_state(path))
         self._device = choose_device(device)
         self._network = network.eval().to(self._device)
         self.weights = {"frames": sha256(path)}

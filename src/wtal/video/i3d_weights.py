@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from wtal.errors import InputError
+from wtal.reading import refusing
 from wtal.video.i3d import CHANNELS, I3D
 from wtal.video.published import CONVERSIONS, Conversion
 from wtal.video.weights import folded, read_state, sha256
@@ -25,7 +26,11 @@ class WeightFile:
 
 def load_i3d(path: Path, stream: str | None = None) -> tuple[I3D, WeightFile]:
     """The network whose weights are in a file; a file of another network or stream is refused with what is wrong."""
-    tensors = read_state(path)
+    with refusing(path, "is not a file of weights of I3D"):
+        return _load(path, read_state(path), stream)
+
+
+def _load(path: Path, tensors: dict[str, Tensor], stream: str | None) -> tuple[I3D, WeightFile]:
     conversion = _recognise(path, tensors)
     kernel = tensors[conversion.names("Conv3d_1a_7x7")["kernel"]]
     found = next(

@@ -1,7 +1,6 @@
 """Weight files from elsewhere: read without running code, and known by their content."""
 
 import hashlib
-import pickle
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import torch
 from torch import Tensor
 
 from wtal.errors import InputError
+from wtal.reading import refusing
 
 
 def sha256(path: Path) -> str:
@@ -22,13 +22,8 @@ def sha256(path: Path) -> str:
 
 def read_state(path: Path) -> dict[str, Tensor]:
     """The tensors by name in a file that torch.save wrote; anything but tensors and containers is refused unread."""
-    try:
+    with refusing(path, "is not a file of weights that can be read safely"):
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise InputError(f"cannot read the weights {path}: {error.strerror or error}") from error
-    except (pickle.UnpicklingError, RuntimeError, ValueError, EOFError, KeyError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"{path} is not a file of weights that can be read safely: {first}") from error
     for inner in ("state_dict", "model_state_dict", "model"):  # checkpoints wrap the weights
         if isinstance(content, Mapping) and isinstance(content.get(inner), Mapping):
             content = content[inner]

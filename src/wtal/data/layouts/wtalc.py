@@ -15,6 +15,9 @@ from wtal.data.unpickle import as_text, read_object_array
 from wtal.data.video_record import VideoRecord, canonical_splits, class_list
 from wtal.errors import InputError
 from wtal.instances import Instances
+from wtal.reading import names_of, refusing
+
+_WRONG = "is no W-TALC set that can be read"
 
 
 def looks_like(path: Path) -> bool:
@@ -24,10 +27,15 @@ def looks_like(path: Path) -> bool:
 
 def read(path: Path, given: Given) -> Source:
     """The arrays in `path` or its `*-Annotations` folder. All features are in memory at once: it is one pickle."""
+    with refusing(path, _WRONG):
+        return _read(path, given)
+
+
+def _read(path: Path, given: Given) -> Source:
     beside = the_one(_name_lists(path), f"one videoname.npy in {path}").parent
     features = read_object_array(the_one(path.glob("*JOINTFeatures.npy"), f"one *JOINTFeatures.npy in {path}"))
     columns = {name: _column(beside / f"{name}.npy", len(features)) for name in ("videoname", "subset", "labels_all")}
-    names = [as_text(value) for value in columns["videoname"]]
+    names = names_of([as_text(value) for value in columns["videoname"]], str(path))
     split = canonical_splits(as_text(value) for value in columns["subset"])
     durations = _durations(beside / "duration.npy", len(names))
     records = tuple(
@@ -43,7 +51,8 @@ def read(path: Path, given: Given) -> Source:
     row = {name: number for number, name in enumerate(names)}
 
     def load(name: str) -> Streams:
-        return halves(as_features(np.asarray(features[row[name]]), name))
+        with refusing(path, _WRONG):
+            return halves(as_features(np.asarray(features[row[name]]), name))
 
     truth = _truth(beside, records, classes)
     return Source("wtalc", classes, records, load, truth, tuple(_fps_note(beside)))
@@ -55,14 +64,14 @@ def _name_lists(path: Path) -> list[Path]:
 
 def _column(path: Path, n: int) -> Any:
     column = read_object_array(path)
-    if len(column) != n:
-        raise InputError(f"{path} has {len(column)} entries for {n} videos with features")
+    if column.shape[:1] != (n,):
+        raise InputError(f"{path} has {len(column) if column.ndim else 'no'} entries for {n} videos with features")
     return column
 
 
 def _names(values: Any) -> tuple[str, ...]:
     listed = [values] if isinstance(values, str | bytes) else list(values)
-    return tuple(sorted({as_text(value) for value in listed}))
+    return tuple(sorted(names_of({as_text(value) for value in listed}, "the labels")))
 
 
 def _durations(path: Path, n: int) -> list[float | None]:
