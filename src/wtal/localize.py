@@ -280,10 +280,14 @@ def read_card(run: Path | str) -> Card:
         )
         raise InputError(f"{run} holds no trained model ({path.name}); {hint}")
     with refusing(path):
-        card = parse(Card, read_json(path))
+        content = read_json(path)
+        found = content.get("version") if isinstance(content, dict) else None
+        if found != VERSION:  # said before a key that has another name by now is called unknown
+            raise InputError(
+                f"{path} was written by another version of wtal (form {found}, this one reads {VERSION}): train again"
+            )
+        card = parse(Card, content)
         names_of(card.classes, "classes")
-    if card.version != VERSION:
-        raise InputError(f"{path} has version {card.version}, this wtal reads {VERSION}")
     return card
 
 

@@ -46,16 +46,18 @@ def test_the_demo_goes_on_after_ctrl_c_and_opens_the_way(
     main(["demo", "-o", str(output), *SMALL])
     shown = capsys.readouterr().out
     assert (output / "timeline.png").read_bytes().startswith(b"\x89PNG")
-    assert all(row in shown for row in ("RSKP, NMS", "RSKP, fusion", "RSKP + pseudo labels, fusion"))
+    assert all(
+        row in shown for row in ("RSKP, NMS", "RSKP, fusion", "evidence and decay", "pseudo labels", "a detector")
+    )
     # the next steps are commands that work
     steps = [line.split("wtal ", 1)[1].split() for line in shown.splitlines() if "wtal localize" in line]
-    assert steps[0][:2] == ["localize", str(output / "gaufuse")]
+    assert steps[0][:2] == ["localize", str(output / "detector")]
     main([*steps[0][:-1], str(tmp_path / "found.json")])
-    assert (tmp_path / "found.json").read_bytes() == (output / "gaufuse-fusion.json").read_bytes()
+    assert (tmp_path / "found.json").read_bytes() == (output / "detector-pair.json").read_bytes()
     capsys.readouterr()
-    main(["evaluate", str(output / "gaufuse-fusion.json"), str(output / "store" / "gt.json"), "--json"])
+    main(["evaluate", str(output / "detector-pair.json"), str(output / "store" / "gt.json"), "--json"])
     scored = json.loads(capsys.readouterr().out)["average"]["0.1:0.7"]
-    kept = json.loads((output / "gaufuse" / "evaluation.json").read_text())["thumos14"]["average"]["0.1:0.7"]
+    kept = json.loads((output / "detector" / "evaluation.json").read_text())["thumos14"]["average"]["0.1:0.7"]
     assert scored == pytest.approx(kept, abs=0.01)
 
     trained = (output / "gaufuse" / "model" / "model.json").stat().st_mtime_ns

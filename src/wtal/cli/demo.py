@@ -36,11 +36,12 @@ def main(arguments: Sequence[str]) -> None:
     ) -> None:
         """See the whole method on generated videos whose truth is known; ends with a table and a picture.
 
-        Trains RSKP on the videos' tags alone, once without and once with pseudo labels, then finds the actions in the
-        test videos with NMS and with fusion. Stopped by Ctrl-C, the same command goes on.
+        Trains RSKP on the videos' tags alone, once without and once with pseudo labels, then a detector on what that
+        has found, and finds the actions of the test videos in one way after the other. Stopped by Ctrl-C, the same
+        command goes on.
 
         Args:
-            output: Folder for the data, the two runs, the predictions and the picture.
+            output: Folder for the data, the three runs, the predictions and the picture.
             seed: Seed of the generated data and of training.
             train_videos: Number of training videos.
             test_videos: Number of test videos.
@@ -61,7 +62,7 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
     from wtal.errors import MissingExtraError
     from wtal.formats import write_predictions
     from wtal.localize import Localizer
-    from wtal.propose import Nms
+    from wtal.propose import PAPER, Nms
     from wtal.training import read_recipe
 
     for package in ("matplotlib", "torch", "safetensors", "scipy"):
@@ -77,14 +78,29 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
             "RSKP with LinPro and Δ pseudo labels", recipe, store, output / "gaufuse", seed, threads, again
         ),
     }
+    trained["detector"] = _trained(
+        "a detector on what that has found in the training videos",
+        read_recipe("demo-detector"),
+        store,
+        output / "detector",
+        seed,
+        threads,
+        again,
+        teacher=trained["gaufuse"],
+    )
     localizers = {name: Localizer.load(path, device="cpu") for name, path in trained.items()}
-    fusion = recipe.test.proposer
+    evidence = recipe.test.proposer
     # RSKP's own way: candidates that share half of their length with a better one are dropped
-    nms = replace(fusion, combine=Nms(0.5, "own_length"))
+    nms = replace(evidence, combine=Nms(0.5, "own_length"))
+    ways = {
+        "rskp-nms": nms,
+        "rskp-fusion": replace(evidence, combine=PAPER.combine),
+        "rskp-evidence": evidence,
+        "gaufuse-evidence": evidence,
+        "detector-pair": None,
+    }
     found = {
-        f"{model}-{way}": localizers[model].store(store, "test", proposer=proposer)
-        for model in trained
-        for way, proposer in (("nms", nms), ("fusion", fusion))
+        name: localizers[name.split("-")[0]].store(store, "test", proposer=proposer) for name, proposer in ways.items()
     }
     for name, predictions in found.items():
         write_predictions(output / f"{name}.json", predictions, store.classes)
@@ -123,7 +139,14 @@ def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Conso
 
 
 def _trained(
-    what: str, recipe: "Recipe", store: "Store", run: Path, seed: int, threads: int | None, again: str
+    what: str,
+    recipe: "Recipe",
+    store: "Store",
+    run: Path,
+    seed: int,
+    threads: int | None,
+    again: str,
+    teacher: Path | None = None,
 ) -> Path:
     from rich.console import Console
 
@@ -133,7 +156,8 @@ def _trained(
     console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
     with interruptible(console, again), data_warnings_on_stderr(), training_progress() as progress:
         how = Execution(device="cpu", threads=threads)
-        return train(recipe, store, run, seed=seed, resume=True, execution=how, progress=progress).path
+        made = train(recipe, store, run, seed=seed, resume=True, teacher=teacher, execution=how, progress=progress)
+        return made.path
 
 
 def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> None:
@@ -141,14 +165,19 @@ def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> N
     from wtal.evaluate import score
 
     rows = []
-    titles = {"rskp": "RSKP", "gaufuse": "RSKP + pseudo labels", "nms": "NMS", "fusion": "fusion"}
+    titles = {
+        "rskp-nms": "RSKP, NMS",
+        "rskp-fusion": "RSKP, fusion",
+        "rskp-evidence": "RSKP, fusion with evidence and decay",
+        "gaufuse-evidence": "RSKP + pseudo labels, the same",
+        "detector-pair": "... and a detector taught by its boxes",
+    }
     truth = store.truth()
     for name, predictions in found.items():
         result = score(predictions, truth, protocol="thumos14")
         at = dict(zip(result.tiou, result.map, strict=True))
-        title = ", ".join(titles[part] for part in name.split("-"))
         values = [*(at[t] for t in (0.1, 0.3, 0.5, 0.7)), result.average["0.1:0.7"]]
-        rows.append((title, *(f"{value:.1f}" for value in values)))
+        rows.append((titles[name], *(f"{value:.1f}" for value in values)))
     head = ("", "0.1", "0.3", "0.5", "0.7", "average 0.1:0.7")
     print_table(head, rows, title="test videos: mAP in percent at tIoU (one seed; others differ)")
 
@@ -181,14 +210,14 @@ def _draw(path: Path, localizer: "Localizer", store: "Store", recipe: "Recipe", 
 def _print_next(output: Path) -> None:
     from rich.console import Console
 
-    run, store = output / "gaufuse", output / "store"
+    run, store = output / "detector", output / "store"
     steps = {
         "picture": f"{output / 'timeline.png'}",
-        "trained run": f"{run}  (recipe, losses, labels of each generation, checkpoints, model)",
+        "trained runs": f"{run}, {output / 'gaufuse'}  (recipe, losses, boxes or labels, checkpoints, model)",
         "localize": f"wtal localize {run} --features {store} --split test -o found.json",
         "evaluate": f"wtal evaluate {output / 'rskp-nms.json'} {store / 'gt.json'} --diagnose",
         "train": f"wtal train demo --data {store} --seed 1",
-        "report": f"wtal report {run} {output / 'rskp'} -o report.html",
+        "report": f"wtal report {run} {output / 'gaufuse'} {output / 'rskp'} -o report.html",
         "your data": "wtal data convert FEATURES --tags tags.csv -o STORE, then wtal train demo --data STORE",
     }
     width = max(map(len, steps))
