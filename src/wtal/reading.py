@@ -159,9 +159,7 @@ def _refuse_bombs(path: Path, content: Any, most: float, *, texts: bool) -> None
 
 def _refuse_surrogates(text: str, where: Path | str) -> None:
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise InputError(
-            f"{where}: {printable(text)!r} has half of a surrogate pair, which cannot be written; rename it"
-        )
+        raise InputError(f"{where}: {printable(text)} has half of a surrogate pair, which cannot be written; rename it")
 
 
 def names_of(array: Any, where: str) -> list[str]:

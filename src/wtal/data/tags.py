@@ -44,7 +44,8 @@ def read_tagged(given: Given, files: Collection[str] = ()) -> Tagged:
         videos = tags_from_csv(given.tags, given.timebase)
     else:
         assert truth is not None
-        videos = tags_from_annotations(truth, given.timebase)
+        with refusing(str(given.gt)):
+            videos = tags_from_annotations(truth, given.timebase)
     return Tagged(videos, truth, tuple(findings))
 
 
@@ -72,6 +73,11 @@ def tags_from_csv(path: Path, timebase: TimeBase) -> dict[str, VideoRecord]:
     with an empty label names a video without tags. Without a split column every video is for training. A name may have
     the ending of a file: a CSV made from a folder of videos says clip.mp4 where the features are clip.npy.
     """
+    with refusing(path, "is no table of tags"):
+        return _from_csv(path, timebase)
+
+
+def _from_csv(path: Path, timebase: TimeBase) -> dict[str, VideoRecord]:
     spelled: dict[str, str] = {}
     tags: dict[str, list[str]] = {}
     facts: dict[str, dict[str, str]] = {}
@@ -109,11 +115,6 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     """Line number and known columns of each row; lines that are empty, as spreadsheets add them, are left out."""
     text = _decoded(path)
     head = text.partition("\n")[0]
-    with refusing(path, "is no table of tags"):
-        return _table(path, text, head)
-
-
-def _table(path: Path, text: str, head: str) -> list[tuple[int, dict[str, str]]]:
     # commas, or what spreadsheets write in their place where commas are decimal points
     separator = max(",;\t", key=lambda mark: len({"video", "label"} & set(_names(head, mark))))
     columns = _names(head, separator)

@@ -82,8 +82,10 @@ class UnfinishedFeatures:
         video = self._read(name)
         if video is None:
             raise InputError(f"{self.folder} has nothing of {name}; run again")
-        array = np.fromfile(self.folder / f"{name}.rows", dtype="<f4").reshape(-1, sum(video.streams.values()))
-        return by_stream(array, video.streams)
+        rows = self.folder / f"{name}.rows"
+        with refusing(rows):
+            array = np.fromfile(rows, dtype="<f4").reshape(-1, sum(video.streams.values()))
+            return by_stream(array, video.streams)
 
     def _read(self, name: str) -> UnfinishedVideo | None:
         path = self.folder / f"{name}.json"

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Shaped, UInt8
 
 from wtal.errors import InputError, MissingExtraError
+from wtal.reading import refusing
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -87,7 +88,7 @@ class Picture:
 
 def probe(path: Path) -> VideoInfo:
     """What the file's header says; a file that is no video is an error that names it."""
-    with _opened(path) as (container, stream):
+    with refusing(path), _opened(path) as (container, stream):
         rate = stream.average_rate
         duration = _declared_s(container, stream)
         return VideoInfo(
@@ -102,7 +103,7 @@ def read_pictures(path: Path, *, fps: float = 25.0, geometry: Geometry | None = 
     rate, size = Fraction(fps), geometry or Geometry()
     shown: Picture | None = None
     count = 0  # pictures given so far; the next one is at the middle of its interval, half a step later
-    with _opened(path) as (container, stream):
+    with refusing(path), _opened(path) as (container, stream):
         from av.video.reformatter import VideoReformatter
 
         scaler = VideoReformatter()  # one for all frames: each would prepare its own tables otherwise
