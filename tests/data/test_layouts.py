@@ -94,6 +94,14 @@ def test_an_empty_place_is_told_what_was_wanted(tmp_path: Path, make_gt: Make) -
         guess_layout(tmp_path)
 
 
+def test_tags_beside_a_folder_of_features_say_its_layout(tmp_path: Path) -> None:
+    (tmp_path / "features").mkdir()
+    np.save(tmp_path / "features" / "a.npy", np.random.default_rng(0).random((5, 4), np.float32))
+    (tmp_path / "tags.csv").write_text("video,label\na,Run\n")
+    source = read_source(tmp_path / "features", given=Given(tags=tmp_path / "tags.csv"))
+    assert (source.layout, source.classes) == ("folder", ("Run",))
+
+
 def test_real_thumos14_videos_convert(thumos14: Path, tmp_path: Path) -> None:
     pack = np.load(next(iter(sorted((thumos14 / "train").glob("*.npz")))))
     start, names = 0, []

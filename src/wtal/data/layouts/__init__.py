@@ -24,15 +24,18 @@ def read_source(path: Path, layout: str | None = None, given: Given | None = Non
     """
     if not path.exists():
         raise InputError(f"{path} does not exist")
-    source: Source = _module(layout or guess_layout(path)).read(path, given or Given())
+    known = given or Given()
+    source: Source = _module(layout or guess_layout(path, known)).read(path, known)
     return source
 
 
-def guess_layout(path: Path) -> str:
-    """The layout of a published data set by the files it consists of."""
+def guess_layout(path: Path, given: Given | None = None) -> str:
+    """The layout of a data set by its files; a folder that looks like none, but has tags, is one's own."""
     for layout in LAYOUTS:
         if _module(layout).looks_like(path):
             return layout
+    if given is not None and given.tags is not None and path.is_dir():
+        return "folder"
     raise InputError(f"cannot tell the layout of {path}; say it with --layout {'|'.join(LAYOUTS)}")
 
 
