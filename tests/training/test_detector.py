@@ -112,3 +112,22 @@ def test_a_detector_without_a_teacher_and_a_teacher_without_a_detector_are_refus
         train(Run(whole_run).path / "config.yaml", store, tmp_path / "base", teacher=whole_run, execution=ONE)
     with pytest.raises(InputError, match="holds no trained model"):
         train(recipe, store, tmp_path / "wrong", teacher=tmp_path, execution=ONE)
+
+
+def test_one_command_trains_both_and_reuses_what_has_ended(
+    recipe: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from wtal.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "first.yaml").write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
+    command = ["train", str(recipe), "--data", str(store.path), "--teacher", "first.yaml", "--threads", "1"]
+    main([*command, "--run", "pair"])
+    first = tmp_path / "runs" / "first-seed0"
+    assert Run(first).ended
+    assert Run(tmp_path / "pair").ended
+    trained = (first / "model" / "model.safetensors").stat().st_mtime_ns
+    main([*command, "--run", "again"])
+    assert (first / "model" / "model.safetensors").stat().st_mtime_ns == trained
+    assert outcome(tmp_path / "pair") == outcome(tmp_path / "again")
+    assert "wtal localize again" in capsys.readouterr().out

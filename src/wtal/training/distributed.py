@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,8 @@ def process_group(device: torch.device) -> Iterator[Group]:
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    # the others wait while the leading process makes targets or scores the test videos, however long that takes
+    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(days=1))
     try:
         yield Group(distributed.get_rank(), distributed.get_world_size())
     finally:

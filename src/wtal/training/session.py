@@ -92,6 +92,7 @@ def session(
                 _finish(run, recipe, store, state.model, progress)
                 scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}
                 draw({"epoch": recipe.epochs, "event": "mAP", **scores})
+        group.wait()  # the processes leave together: one that goes while others are still connected may be aborted
     return run
 
 
