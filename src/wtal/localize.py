@@ -151,6 +151,8 @@ class Localizer:
         settings = proposer or self.card.proposer
         if self.teacher is None or self.card.pool is None:
             return settings.of_maps(self.maps(name, features), classes=classes).instances
+        if settings.cut != self.card.proposer.cut:
+            raise InputError("a detector finds boxes itself, so that settings of the cut do nothing; set combine alone")
         own = settings.combine(self.candidates(name, features)).instances
         if classes is not None:
             own = own[np.isin(own.class_ids, classes)]

@@ -15,7 +15,8 @@ from wtal.data.store import Store
 from wtal.errors import InputError, Interrupted
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
-from wtal.training import Execution, Run, train
+from wtal.propose import RELEASED
+from wtal.training import Execution, Run, read_recipe, train
 from wtal.training.boxes import read_boxes
 
 RECIPE = """
@@ -112,6 +113,33 @@ def test_a_detector_without_a_teacher_and_a_teacher_without_a_detector_are_refus
         train(Run(whole_run).path / "config.yaml", store, tmp_path / "base", teacher=whole_run, execution=ONE)
     with pytest.raises(InputError, match="holds no trained model"):
         train(recipe, store, tmp_path / "wrong", teacher=tmp_path, execution=ONE)
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("test: {pool: {}, proposer: {cut: {upsample: 4}}}", "test.proposer.cut"),
+        ("test: {pool: {}, segments: 75}", "test.segments"),
+        ("test: {pool: {}}\ntargets: {stages: [{from_epoch: 1}]}", "targets.stages"),
+        ("test: {}", "both, boxes and test.pool"),
+    ],
+)
+def test_what_does_nothing_in_a_detectors_recipe_is_refused(line: str, named: str, tmp_path: Path) -> None:
+    base = RECIPE[: RECIPE.index("test:")]
+    (tmp_path / "r.yaml").write_text(base + line + "\n")
+    with pytest.raises(InputError, match=named):
+        read_recipe(tmp_path / "r.yaml")
+
+
+def test_settings_of_the_cut_and_tuning_are_refused_for_a_detector(run: Path, store: Store) -> None:
+    from wtal.cli.tune import main as tune
+
+    pair = Localizer.load(run)
+    features = store.features(store.names("test")[0])
+    with pytest.raises(InputError, match="settings of the cut do nothing"):
+        pair(features, proposer=RELEASED)
+    with pytest.raises(InputError, match="is a detector"):
+        tune([str(run), "--data", str(store.path)])
 
 
 def test_one_command_trains_both_and_reuses_what_has_ended(

@@ -123,6 +123,8 @@ def _known(
     for run, card in zip(runs, cards, strict=True):
         if card.classes != store.classes:
             raise InputError(f"{run} knows other classes than {store.path}")
+        if card.pool is not None:
+            raise InputError(f"{run} is a detector, whose boxes are not cut from maps: tune its teacher, then train it")
     truth = store.truth()
     asked = [tuple(name for name in names if name in truth.videos) for names in asked]
     names = list(dict.fromkeys(name for some in asked for name in some))

@@ -16,7 +16,7 @@ from wtal.errors import InputError, did_you_mean
 from wtal.evaluate.protocols import protocol_named
 from wtal.files import written_whole
 from wtal.pool import Pooling
-from wtal.propose import PAPER, Proposer
+from wtal.propose import PAPER, Cut, Proposer
 from wtal.pseudo.delta import First, Schedule, Stage
 from wtal.pseudo.flanks import QUARTER, Flanks
 from wtal.pseudo.linpro import Rows, Solution
@@ -145,6 +145,16 @@ class Recipe:
             protocol_named(protocol)
         if (self.boxes is None) != (self.test.pool is None):
             raise InputError("a detector's recipe has both, boxes and test.pool; that of another model neither")
+        if self.boxes is not None:
+            idle = {
+                "test.proposer.cut": self.test.proposer.cut != Cut(),
+                "test.proposer.pool_threshold": self.test.proposer.pool_threshold is not None,
+                "test.segments": self.test.segments is not None,
+                "targets.stages": bool(self.targets.stages),
+            }
+            for name, given in idle.items():
+                if given:
+                    raise InputError(f"{name} does nothing in a detector's recipe, which finds boxes itself: remove it")
         stages = self.schedule.stages  # which checks itself
         if stages and not stages[0].relabel:
             raise InputError("the first of targets.stages must make labels (relabel: true), since none are at hand")
