@@ -61,7 +61,7 @@ def run(console: Console) -> None:
 @contextmanager
 def _pass_timed() -> Iterator[list[float]]:
     """Seconds that relabel spends where it reads features and runs the model, call by call."""
-    maps, spent = relabelling._maps, []
+    maps, spent = relabelling.target_maps, []
 
     def timed(*arguments: Any, **options: Any) -> Iterator[Any]:
         source = maps(*arguments, **options)
@@ -73,7 +73,7 @@ def _pass_timed() -> Iterator[list[float]]:
                 return
             yield item
 
-    with patch.object(relabelling, "_maps", timed):
+    with patch.object(relabelling, "target_maps", timed):
         yield spent
 
 
