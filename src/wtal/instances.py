@@ -1,6 +1,6 @@
 """Instances: the one container of scored segments with a class each, that everything takes and returns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from wtal.errors import InputError
+from wtal.typed import as_array, wanted_type
 
 Unit = Literal["seconds", "snippets"]
 
@@ -40,13 +41,13 @@ class Instances:
     def __init__(self, segments: Any, scores: Any = None, class_ids: Any = None, *, unit: Unit = "seconds") -> None:
         if unit not in ("seconds", "snippets"):
             raise InputError(f"segments are in seconds or in snippets, got the unit {unit!r}")
-        segments = np.asarray(segments, dtype=np.float64)
+        segments = as_array(segments, "segments").astype(np.float64)
         if segments.size == 0:
             segments = segments.reshape(0, 2)
         if segments.ndim != 2 or segments.shape[1] != 2:
             raise InputError(f"segments must be (n, 2) starts and ends, got shape {segments.shape}")
         n = len(segments)
-        scores = np.ones(n) if scores is None else np.asarray(scores, dtype=np.float64)
+        scores = np.ones(n) if scores is None else as_array(scores, "scores").astype(np.float64)
         class_ids = np.zeros(n, dtype=np.int64) if class_ids is None else np.asarray(class_ids)
         if class_ids.size and not np.issubdtype(class_ids.dtype, np.integer):
             raise InputError(f"class_ids must be class numbers (integers), got {class_ids.dtype}")
@@ -136,6 +137,20 @@ class Instances:
         if self.unit != unit:
             raise InputError(f"{what} need instances in {unit}, got {self.unit}; convert with a TimeBase")
         return self
+
+
+def wanted_predictions(predictions: Any) -> None:
+    """Refuse what does not give the instances of each video by its name.
+
+    >>> wanted_predictions(Instances.empty())
+    Traceback (most recent call last):
+    wtal.errors.InputError: predictions must be of type Mapping, got Instances; write {"name of the video": instances}
+    """
+    hint = '; write {"name of the video": instances}'
+    wanted_type(predictions, Mapping, "predictions", hint)
+    for name, found in predictions.items():
+        wanted_type(name, str, "a video's name in predictions", hint)
+        wanted_type(found, Instances, f"predictions[{name!r}]")
 
 
 def _refuse_bad_values(

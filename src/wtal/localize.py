@@ -20,7 +20,7 @@ from wtal.propose import Proposer
 from wtal.pseudo.candidates import Candidates
 from wtal.reading import names_of, read_json, refusing
 from wtal.timebase import TimeBase
-from wtal.typed import parse, plain
+from wtal.typed import as_path, parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
 from wtal.video.pipeline import video_features
 from wtal.video.snippets import Sampling
@@ -243,7 +243,7 @@ class Localizer:
             if options is None:
                 raise InputError(
                     "the model was trained on features that wtal extract did not make: say what makes them, such as "
-                    "--extractor i3d --weights RGB.pt --flow-weights FLOW.pt"
+                    "`extractor='i3d'` `weights=RGB.pt` `flow_weights=FLOW.pt`"
                 )
             extractor, _ = open_extractor(options, Sampling(), device=device)
             return extractor, Sampling()
@@ -274,7 +274,7 @@ def model_folder(run: Path | str) -> Path:
 
 def read_card(run: Path | str) -> Card:
     """What a finished run says about its model."""
-    path = model_folder(run) / "model.json"
+    path = model_folder(as_path(run, "run")) / "model.json"
     if not path.is_file():
         unfinished = (Path(run) / "config.yaml").exists()
         hint = (

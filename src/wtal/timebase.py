@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from wtal.errors import InputError
 from wtal.instances import Instances
+from wtal.typed import check_fields, wanted_type
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class TimeBase:
     offset_snippets: float = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("fps", "stride_frames"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
@@ -49,7 +51,7 @@ class TimeBase:
         """This clock with the first snippet starting elsewhere; None: as it is.
 
         >>> TimeBase(stride_frames=8).at(-0.5)
-        TimeBase(fps=25.0, stride_frames=8, offset_snippets=-0.5)
+        TimeBase(fps=25.0, stride_frames=8.0, offset_snippets=-0.5)
         """
         return self if offset_snippets is None else replace(self, offset_snippets=offset_snippets)
 
@@ -73,6 +75,7 @@ class TimeBase:
         >>> TimeBase(offset_snippets=-0.5).instances_to_seconds(found).segments.tolist()
         [[0.0, 0.96]]
         """
+        wanted_type(instances, Instances, "instances")
         instances.wanted_in("snippets", "seconds on the clock")
         segments = np.clip(self.to_seconds(instances.segments), 0.0, duration_s)
         kept = segments[:, 0] < segments[:, 1]
@@ -84,6 +87,7 @@ class TimeBase:
         >>> TimeBase().instances_to_snippets(Instances([[0.0, 1.28]])).segments.tolist()
         [[0.0, 2.0]]
         """
+        wanted_type(instances, Instances, "instances")
         instances.wanted_in("seconds", "positions on the snippet grid")
         positions = self.to_positions(instances.segments)
         return Instances(positions, instances.scores, instances.class_ids, unit="snippets")

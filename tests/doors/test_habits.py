@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from wtal.annotations import Annotations, Video
+from wtal.bars import Lines, showing
 from wtal.cli import COMMANDS, main
-from wtal.cli.progress import Lines, showing
 from wtal.cli.table import table_text
 from wtal.formats import write_annotations, write_predictions
 from wtal.instances import Instances

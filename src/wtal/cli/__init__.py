@@ -92,13 +92,13 @@ def data_warnings_on_stderr() -> Iterator[None]:
     """Show what is odd in the data as one plain line each, without the place in our code that noticed it."""
     import warnings
 
-    from wtal.errors import DataWarning
+    from wtal.errors import DataWarning, as_options
 
     usual = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
-            print(f"warning: {message}", file=sys.stderr)
+            print(f"warning: {as_options(str(message))}", file=sys.stderr)
         else:
             usual(message, category, *where, **more)
 
@@ -109,7 +109,9 @@ def data_warnings_on_stderr() -> Iterator[None]:
 
 
 def _complaint(text: str) -> int:
-    print(f"wtal: {text}", file=sys.stderr)
+    from wtal.errors import as_options
+
+    print(f"wtal: {as_options(text)}", file=sys.stderr)
     return 2
 
 

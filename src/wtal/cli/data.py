@@ -195,10 +195,12 @@ def print_findings(findings: "list[Finding]") -> None:
     """The findings, the worst first."""
     from rich.markup import escape
 
+    from wtal.errors import as_options
+
     colour = {"error": "red", "warning": "yellow", "note": "cyan"}
     for finding in sorted(findings, key=lambda finding: list(colour).index(finding.severity)):
         shade = colour[finding.severity]
-        console().print(f"[{shade}]{finding.severity}[/{shade}] {escape(str(finding))}")
+        console().print(f"[{shade}]{finding.severity}[/{shade}] {escape(as_options(str(finding)))}")
 
 
 def _verdict(findings: "list[Finding]") -> str:

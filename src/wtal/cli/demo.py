@@ -11,7 +11,7 @@ import tyro
 from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
-from wtal.cli.train import interruptible, training_progress
+from wtal.cli.train import interruptible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -154,9 +154,9 @@ def _trained(
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
-    with interruptible(console, again), data_warnings_on_stderr(), training_progress() as progress:
+    with interruptible(console, again), data_warnings_on_stderr():
         how = Execution(device="cpu", threads=threads)
-        made = train(recipe, store, run, seed=seed, resume=True, teacher=teacher, execution=how, progress=progress)
+        made = train(recipe, store, run, seed=seed, resume=True, teacher=teacher, execution=how)
         return made.path
 
 

@@ -12,10 +12,8 @@ import tyro
 
 from wtal.cli.data import Tagging
 from wtal.cli.parse import run_command
-from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.errors import DataWarning, InputError, Interrupted
-from wtal.progress import Progress, silent
 from wtal.training.execution import Device, Execution
 from wtal.video.extractor import ExtractorOptions
 
@@ -187,12 +185,8 @@ def _train(
         if teacher is not None and (first := _recipe_of_teacher(teacher)) is not None:
             teacher = _usual_folder(teacher, recipe, seed, store.part)
             if not Run(teacher).ended:
-                with training_progress() as progress:
-                    train(first, store, teacher, seed=seed, resume=True, execution=execution, progress=progress)
-        with training_progress() as progress:
-            run = train(
-                recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, progress=progress
-            )
+                train(first, store, teacher, seed=seed, resume=True, execution=execution)
+        run = train(recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution)
     if _leads():
         _print_result(run)
 
@@ -235,16 +229,6 @@ def open_store(path: Path, fold: str | None = None) -> "Store":
         f"{path} is not a store of features; make one:\n  wtal data convert {path}{layout} -o {made}\n"
         f"then --data {made}"
     )
-
-
-@contextmanager
-def training_progress() -> Iterator[Progress]:
-    """A bar over epochs with the time left, one over the steps of what is going on, and the losses."""
-    if not _leads():
-        yield silent
-        return
-    with showing("epochs", main="training") as progress:
-        yield progress
 
 
 def _leads() -> bool:

@@ -48,7 +48,7 @@ def check_labels(records: Sequence[VideoRecord], classes: Sequence[str]) -> list
     taught = {tag for record in training for tag in record.tags}
     if training and (never := sorted(set(classes) - taught)):
         what = f"{len(never)} of {len(classes)} classes have no training video: {some(never)}"
-        fix = "they cannot be learned; give the list of the others with --classes, or add videos"
+        fix = "they cannot be learned; give the list of the others with `classes=FILE`, or add videos"
         findings.append(Finding("error", None, what, fix))
     if not training:
         findings.append(Finding("note", None, "there is no training video", "enough to localize, not to train"))
@@ -63,7 +63,7 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
 
     findings = []
     if (what := unequal_lengths(streams)) and not trim:
-        findings.append(found(what, "extract again, or cut to the shorter with --trim"))
+        findings.append(found(what, "extract again, or cut to the shorter with `trim=True`"))
     t = min(map(len, streams.values()), default=0)
     if t == 0:
         return [*findings, found("there are no snippets")]
@@ -104,7 +104,7 @@ def check_source(source: Source, *, trim: bool = False, progress: Progress = sil
         try:
             streams = source.load(record.name)
         except InputError as error:
-            findings.append(Finding("error", record.name, str(error), "or leave the video out with --skip-bad"))
+            findings.append(Finding("error", record.name, str(error), "or leave the video out with `skip_bad=True`"))
             continue
         findings += check_features(record.name, streams, trim=trim)
         widths[record.name] = tuple(array.shape[1] for array in streams.values())

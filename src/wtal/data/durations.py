@@ -60,7 +60,7 @@ def check_durations(lengths: Sequence[Length]) -> list[Finding]:
             f"{some([one.record.name for one in ended])} (the first: {first.last_end_s:.1f} s, features "
             f"end at {first.seconds:.1f} s)"
         )
-        findings.append(Finding("warning", None, what, "the features are cut off or the fps is wrong: --fps"))
+        findings.append(Finding("warning", None, what, "the features are cut off or the fps is wrong: `fps`"))
     return findings
 
 
@@ -72,7 +72,7 @@ def _rate_is_wrong(off: list[tuple[Length, float]], n: int) -> Finding:
         f"{clock.stride_frames:g} frames per snippet"
     )
     fix = (
-        f"--fps {clock.fps * factor:.1f} would fit the median video; features resampled to a fixed number per "
-        f"video need --stretch"
+        f"`fps={clock.fps * factor:.1f}` would fit the median video; features resampled to a fixed number per "
+        f"video need `stretch=True`"
     )
     return Finding("error", None, what, fix)

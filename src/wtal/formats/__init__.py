@@ -10,7 +10,8 @@ from types import ModuleType
 from wtal.errors import InputError
 from wtal.formats import activitynet, csv
 from wtal.formats.activitynet import read_annotations, write_annotations
-from wtal.instances import Instances, Unit
+from wtal.instances import Instances, Unit, wanted_predictions
+from wtal.typed import as_path
 
 __all__ = ["FORMATS", "read_annotations", "read_predictions", "write_annotations", "write_predictions"]
 
@@ -41,11 +42,12 @@ def write_predictions(path: Path | str, predictions: Mapping[str, Instances], cl
         predictions: Instances of each video in seconds, by the video's name.
         classes: Class names; class id `i` is written as `classes[i]`.
     """
+    wanted_predictions(predictions)
     _format(path).write_predictions(path, predictions, classes)
 
 
 def _format(path: Path | str) -> ModuleType:
-    suffix = Path(path).suffix.lower()
+    suffix = as_path(path, "path").suffix.lower()
     if suffix not in FORMATS:
         got = f"ends with {suffix}" if suffix else "has no ending"
         raise InputError(f"{path} {got}; files of predictions end with {' or '.join(FORMATS)}")

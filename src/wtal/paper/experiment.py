@@ -35,7 +35,7 @@ class Setting:
         """Make sure, before hours of training, that there is something to score against."""
         path = self.store.path
         if not self.store.has_truth:
-            raise InputError(f"{path} holds no true instances (gt.json), so nothing can be scored; convert with --gt")
+            raise InputError(f"{path} holds no true instances (gt.json), so there is no score; convert with `gt=FILE`")
         self.store.names(self.recipe.train_split)
         self.store.names(self.recipe.test_split)
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from wtal.errors import InputError
+from wtal.typed import as_array
 
 Source = Literal["raw", "delta"]
 First = Literal["raw", "nothing"]
@@ -39,8 +40,10 @@ def delta_targets(
     >>> delta_targets(np.array([[0.5]]), None, first="nothing").tolist()
     [[0.0]]
     """
+    labels = as_array(labels, "labels")
     if previous is None:
         return scale * labels if first == "raw" else np.zeros_like(labels)
+    previous = as_array(previous, "previous")
     if labels.shape != previous.shape:
         raise InputError(
             f"labels of two generations must have one shape, got {labels.shape} now and {previous.shape} before: "

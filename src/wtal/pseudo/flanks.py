@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from wtal.typed import check_fields
+
 
 @dataclass(frozen=True)
 class Flanks:
@@ -22,6 +24,9 @@ class Flanks:
     """Width per length, in snippets."""
     power: float = 1.0
     """Below 1, flanks of long segments are relatively narrower."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def width(self, lengths: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
         """Width of one flank for segments of these lengths."""

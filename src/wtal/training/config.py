@@ -21,7 +21,7 @@ from wtal.pseudo.delta import First, Schedule, Stage
 from wtal.pseudo.flanks import QUARTER, Flanks
 from wtal.pseudo.linpro import Rows, Solution
 from wtal.reading import read_yaml, refusing
-from wtal.typed import parse, plain
+from wtal.typed import as_path, parse, plain
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def read_recipe(path: Path | str) -> Recipe:
         The recipe, with defaults for what the file leaves out.
     """
     own = shipped_recipes()
-    path = own.get(str(path), Path(path))
+    path = own.get(str(path), as_path(path, "recipe"))
     if not path.is_file():
         why = "it is a folder" if path.is_dir() else "No such file or directory"
         raise InputError(

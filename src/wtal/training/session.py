@@ -54,7 +54,7 @@ def session(
     where = choose_device(execution.device)
     recipe = _with_seed(recipe, run, seed, resume)
     if not resume and run.begun:
-        raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
+        raise InputError(f"{run.path} holds a run already: `resume=True` goes on with it, `run=DIR` starts another")
     run.refuse_other_work(recipe, store)
     _refuse_wrong_teacher(recipe, store, run, teacher)
     videos = Videos(store, recipe.train_split, where)
