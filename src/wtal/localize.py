@@ -41,10 +41,14 @@ def localize_maps(
 
 
 def localize_map(
-    streams: Sequence[ActivationMap], proposer: Proposer, timebase: TimeBase, duration_s: float = np.inf
+    streams: Sequence[ActivationMap], proposer: Proposer, timebase: TimeBase, duration_s: float | None = None
 ) -> Instances:
-    """Instances of one video in seconds, best first, from what each stream says of it."""
-    return timebase.instances_to_seconds(proposer.of_maps(streams).instances, duration_s=duration_s)
+    """Instances of one video in seconds, best first, from what each stream says of it.
+
+    They are cut to the video's duration; where that is not known, to the end of its last snippet.
+    """
+    end_s = timebase.end_s(len(streams[0].tcam)) if duration_s is None else duration_s
+    return timebase.instances_to_seconds(proposer.of_maps(streams).instances, duration_s=end_s)
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ class Localizer:
         features: Shaped[np.ndarray, "..."],
         timebase: TimeBase | None = None,
         *,
-        duration_s: float = np.inf,
+        duration_s: float | None = None,
         proposer: Proposer | None = None,
     ) -> Instances:
         """Instances in seconds, best first, of one video with these features (snippets, dimensions).
@@ -133,11 +137,12 @@ class Localizer:
         Args:
             features: One vector per snippet.
             timebase: How the snippets lie on the video's clock; by default as those of the training videos do.
-            duration_s: How long the video lasts; instances are cut to it.
+            duration_s: How long the video lasts; instances are cut to it. By default until its last snippet ends.
             proposer: Settings that take the place of the model's own.
         """
         clock = (timebase or self.card.timebase).at(self.card.offset_snippets)
-        return clock.instances_to_seconds(self.found("the video", features, proposer), duration_s=duration_s)
+        end_s = clock.end_s(len(features)) if duration_s is None else duration_s
+        return clock.instances_to_seconds(self.found("the video", features, proposer), duration_s=end_s)
 
     def found(
         self,

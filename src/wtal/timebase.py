@@ -16,7 +16,7 @@ class TimeBase:
 
     Snippet `i` covers grid positions `[i, i + 1)`; grid position `p` is at second
     `(p + offset_snippets) * stride_frames / fps`. The offset is explicit because it matters: on the usual
-    THUMOS14 features half a snippet is worth about two points of mAP (see docs/guide/time.md).
+    THUMOS14 features half a snippet is worth about two points of mAP.
 
     Args:
         fps: Frames a second of the video that the features were made from.
@@ -59,6 +59,14 @@ class TimeBase:
         """Seconds at these grid positions."""
         # multiplied before divided: whole positions give the float nearest to the exact second
         return (positions + self.offset_snippets) * self.stride_frames / self.fps
+
+    def end_s(self, n_snippets: int) -> float:
+        """Seconds at the end of the last of so many snippets.
+
+        >>> TimeBase(offset_snippets=-0.5).end_s(25)
+        15.68
+        """
+        return float(self.to_seconds(np.array(float(n_snippets))))
 
     def to_positions(self, seconds: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Grid positions at these seconds: the inverse of `to_seconds`."""

@@ -1,5 +1,6 @@
 """`wtal data`: published layouts into a store, a doctor for either, and generated data sets."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from wtal.cli.parse import described, plain_help
+from wtal.cli.parse import described, run_command
 from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.data.layouts import LAYOUTS
+from wtal.errors import InputError, did_you_mean
 from wtal.timebase import TimeBase
 
 if TYPE_CHECKING:
@@ -47,12 +49,13 @@ class Tagging:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the sub-command that the arguments name."""
-    tyro.extras.subcommand_cli_from_dict(
-        {name: plain_help(command) for name, command in COMMANDS.items()},
-        prog="wtal data",
-        description=described("Data sets: convert, check, generate.", "wtal data"),
-        args=list(arguments),
-    )
+    command, *rest = arguments or ["--help"]
+    if command in ("-h", "--help"):
+        print(_help())
+    elif command in COMMANDS:
+        run_command(COMMANDS[command], f"wtal data {command}", rest)
+    else:
+        raise InputError(f"unknown command wtal data {command}{did_you_mean(command, COMMANDS)}\n{_help()}")
 
 
 def convert(
@@ -182,6 +185,18 @@ def synthesize(
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"convert": convert, "check": check, "synthesize": synthesize}
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [
+        f"  {name:<{width}}  {(inspect.getdoc(command) or '').partition(chr(10))[0]}"
+        for name, command in COMMANDS.items()
+    ]
+    usage = "usage: wtal data COMMAND [options]        (wtal data COMMAND --help for the options)"
+    return "\n".join(
+        [usage, "", described("Data sets: convert, check, generate.", "wtal data"), "", "commands:", *lines]
+    )
 
 
 def console() -> "Console":

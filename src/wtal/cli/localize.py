@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
         Args:
             run: Folder that wtal train made; its model and settings are used.
             videos: Video files to find instances in; a table says what happens when.
-            tcam: .npz file with names, lengths, tcam, video_scores and classes (see docs/how-to/plug-in.md).
+            tcam: .npz file with names, lengths, tcam, video_scores and classes, as wtal.formats.maps says.
             features: Store of the videos to find instances in.
             split: Only the store's videos of this split.
             output: ActivityNet JSON, or CSV if the name ends in .csv; by default predictions.json, but nothing is

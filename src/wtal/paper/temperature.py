@@ -37,14 +37,14 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
         t: [trained.average(full, test.by(Fusion, temperature=t), protocol) for protocol in protocols] for t in TEST
     }
     paper = published("temperature")
-    own = sorted({stage.temperature for stage in setting.recipe.targets.stages if stage.relabel})
+    own = sorted({stage.temperature or 0.0 for stage in setting.recipe.targets.stages if stage.relabel})
     own_at_test = f"{test.combine.temperature:g}" if isinstance(test.combine, Fusion) else "none, by suppression"
     said = trained.conditions
     plots = (
         _plot(
             "training", training, {}, protocols,
             f"Temperature of the labels' fusion, NMS at test; {said}. The recipe's own: "
-            f"{', '.join(f'{t:g}' for t in own)}.",
+            f"{', '.join(f'{t:g}' if t else 'that of targets.proposer' for t in own)}.",
         ),
         _plot(
             "test", testing, paper["testing"], protocols,

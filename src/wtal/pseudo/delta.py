@@ -63,7 +63,8 @@ class Stage:
     from_epoch: int
     source: Source = "delta"
     scale: float = 1.0
-    temperature: float = 0.1
+    #: of the fusion that makes the labels; None: that of `targets.proposer`
+    temperature: float | None = None
     weight: float = 1.0
     growth: float = 1.0
     growth_from: int = 0
@@ -110,7 +111,7 @@ class Schedule:
 
 
 #: Section 4.2 of the paper; it gives no weight for the loss, so that is 1. The first generation stands for itself.
-PAPER_SCHEDULE = Schedule(tuple(Stage(epoch) for epoch in (200, 215, 230, 245, 270, 290)), epochs=350)
+PAPER_SCHEDULE = Schedule(tuple(Stage(epoch, temperature=0.1) for epoch in (200, 215, 230, 245, 270, 290)), epochs=350)
 
 
 def _released() -> Schedule:

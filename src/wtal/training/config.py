@@ -55,8 +55,8 @@ class TargetSettings:
     """How pseudo labels are made, and when; without stages there are none."""
 
     stages: tuple[Stage, ...] = ()
-    """What supervises when (see wtal.pseudo.delta); a stage's temperature takes the place of the
-    fusion's; NMS has none."""
+    """What supervises when (see wtal.pseudo.delta); a stage that names a temperature fuses at that one instead of the
+    proposer's."""
     first: First = "raw"
     """What a change (source delta) means for the first generation: the labels themselves, or nothing."""
     classes: Literal["tags", "scores"] = "tags"
