@@ -92,13 +92,13 @@ def data_warnings_on_stderr() -> Iterator[None]:
     """Show what is odd in the data as one plain line each, without the place in our code that noticed it."""
     import warnings
 
-    from wtal.errors import DataWarning, as_options
+    from wtal.errors import DataWarning
 
     usual = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
-            print(f"warning: {as_options(str(message))}", file=sys.stderr)
+            print(f"warning: {_said(str(message))}", file=sys.stderr)
         else:
             usual(message, category, *where, **more)
 
@@ -108,10 +108,16 @@ def data_warnings_on_stderr() -> Iterator[None]:
         yield
 
 
-def _complaint(text: str) -> int:
+def _said(text: str) -> str:
+    """A message of the library as a terminal takes it, whatever the names in it are made of."""
+    from wtal.cli.table import printable
     from wtal.errors import as_options
 
-    print(f"wtal: {as_options(text)}", file=sys.stderr)
+    return "\n".join(map(printable, as_options(text).split("\n")))
+
+
+def _complaint(text: str) -> int:
+    print(f"wtal: {_said(text)}", file=sys.stderr)
     return 2
 
 

@@ -10,7 +10,7 @@ import tyro
 
 from wtal.cli.parse import described, run_command
 from wtal.cli.progress import showing
-from wtal.cli.table import print_table
+from wtal.cli.table import print_table, printable
 from wtal.data.layouts import LAYOUTS
 from wtal.errors import InputError, did_you_mean
 from wtal.timebase import TimeBase
@@ -215,7 +215,7 @@ def print_findings(findings: "list[Finding]") -> None:
     colour = {"error": "red", "warning": "yellow", "note": "cyan"}
     for finding in sorted(findings, key=lambda finding: list(colour).index(finding.severity)):
         shade = colour[finding.severity]
-        console().print(f"[{shade}]{finding.severity}[/{shade}] {escape(as_options(str(finding)))}")
+        console().print(f"[{shade}]{finding.severity}[/{shade}] {escape(printable(as_options(str(finding))))}")
 
 
 def _verdict(findings: "list[Finding]") -> str:
