@@ -16,7 +16,6 @@ from small import RECIPE
 from wtal.annotations import Annotations
 from wtal.cli import main
 from wtal.data.convert import convert
-from wtal.data.store import Store
 from wtal.data.synthetic import synthetic_source
 from wtal.data.synthetic_annotations import random_annotations
 from wtal.report.build import report
