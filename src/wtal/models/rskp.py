@@ -151,7 +151,7 @@ class RSKP(Model):
         else:
             cosines = self.scale * dots / (norms + EPS)[:, None]
             weighted = cosines[:, :c] * torch.sigmoid(cosines[:, -1:])
-            likeness = torch.stack([part.mean(dim=0) for part in weighted.split(list(batch.lengths))])
+            likeness = torch.stack([part.mean(dim=0) for part in torch.split(weighted, list(batch.lengths))])
         other = likeness.masked_fill(tags > 0, -torch.inf).argmax(dim=1)
         return one_hot(other, c).to(tags) * tags.any(dim=1, keepdim=True) * (tags == 0)
 
