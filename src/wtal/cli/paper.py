@@ -72,8 +72,8 @@ def main(arguments: Sequence[str]) -> None:
         from wtal.cli.train import open_store
         from wtal.evaluate import read_ambiguous
         from wtal.paper.catalogue import EXPERIMENTS, write_results
-        from wtal.paper.experiment import Setting
         from wtal.paper.plan import make_plan
+        from wtal.paper.setting import Setting
         from wtal.paper.trained import TrainedRuns
         from wtal.training.config import read_recipe, recipes_in, shipped_recipes
 
@@ -81,7 +81,6 @@ def main(arguments: Sequence[str]) -> None:
         others = shipped_recipes() if recipes is None else recipes_in(recipes)
         store = open_store(data, fold)
         setting = Setting(store, Path(recipe).stem, read_recipe(recipe), others, videos)
-        setting.refuse_without_truth()
         numbers = _numbers(seeds)
         intervals = None if ambiguous is None else read_ambiguous(ambiguous)
         for note in EXPERIMENTS[experiment].notes(setting):
@@ -105,7 +104,7 @@ def main(arguments: Sequence[str]) -> None:
 def _train(plan: "Plan", store: "Store", console: "Console", execution: Execution, arguments: Sequence[str]) -> None:
     if all(job.state == "finished" for job in plan.jobs):
         return
-    from wtal.paper.sweep import carry_out
+    from wtal.paper.plan import carry_out
 
     try:
         with showing("epochs", main="training", note=_about_run) as progress:
