@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from wtal.annotations import Annotations
 from wtal.data.durations import Length, check_durations
-from wtal.data.findings import Finding, errors
+from wtal.data.findings import Finding, only_errors
 from wtal.data.source import Source
 from wtal.data.store import Store
 from wtal.data.streams import Streams, by_stream, unequal_lengths
@@ -74,7 +74,7 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
                 findings.append(Finding("warning", name, f"{stream} {what}", _STILL))
             else:
                 findings.append(found(f"{stream} {what}"))
-    if errors(findings):
+    if only_errors(findings):
         return findings
     if t == 1:
         findings.append(Finding("warning", name, "has one snippet only", "nothing can be localized in it"))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 11.0
+PAGE_WIDTH = 11.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def line_plot(
     logarithmic: bool = False,
 ) -> "Figure":
     """One panel of lines, half as wide as a page."""
-    figure = new_figure(WIDTH * 0.5, 3.3)
+    figure = new_figure(PAGE_WIDTH * 0.5, 3.3)
     with styled():
         axis = figure.subplots()
         if logarithmic:
@@ -114,7 +114,7 @@ def small_multiples(
     """Small plots in a grid, with one legend; `marks` are dashed lines on all of them, `limits` their common height."""
     columns = min(columns, len(panels))
     rows = ceil(len(panels) / columns)
-    figure = new_figure(WIDTH * (0.5 if columns == 1 else 1.0), 0.5 + height * rows)
+    figure = new_figure(PAGE_WIDTH * (0.5 if columns == 1 else 1.0), 0.5 + height * rows)
     with styled():
         axes = figure.subplots(rows, columns, squeeze=False, sharex=same_x).ravel()
         for axis, panel in zip(axes, panels, strict=False):
@@ -140,7 +140,7 @@ def bars_by_class(
 ) -> "Figure":
     """One horizontal bar per class and thing that is compared, the first class on top; lines show the spread."""
     n = len(values)
-    figure = new_figure(WIDTH, 0.9 + len(names) * (0.1 + bar * n))
+    figure = new_figure(PAGE_WIDTH, 0.9 + len(names) * (0.1 + bar * n))
     with styled():
         axis = figure.subplots()
         places = np.arange(len(names), dtype=np.float64)

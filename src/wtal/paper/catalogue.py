@@ -28,7 +28,7 @@ class Experiment:
     notes: Callable[[Setting], Sequence[str]] = lambda _: ()
 
 
-def _of(rows: Callable[[Setting], Iterable[tables.Row]]) -> Callable[[Setting], Sequence[Variant]]:
+def _of(rows: Callable[[Setting], Iterable[tables.TableRow]]) -> Callable[[Setting], Sequence[Variant]]:
     return lambda setting: tables.variants_of(rows(setting))
 
 

@@ -35,7 +35,7 @@ Figures = Sequence[float | None]
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One row; without a variant there is nothing to train, and ours stays empty.
 
     `paper` are the published figures, `part` is the title of the part of the table that begins here, if one does.
@@ -49,7 +49,7 @@ class Row:
     strong: bool = False
 
 
-def variants_of(rows: Iterable[Row]) -> list[Variant]:
+def variants_of(rows: Iterable[TableRow]) -> list[Variant]:
     """What has to be trained for these rows."""
     return list({row.variant.name: row.variant for row in rows if row.variant is not None}.values())
 
@@ -66,7 +66,7 @@ def published(table: str) -> dict[str, Any]:
     return content
 
 
-def component_rows(setting: Setting) -> list[Row]:
+def component_rows(setting: Setting) -> list[TableRow]:
     """The base model, then one part of the method after the other; first with NMS, then with fusion at test."""
     paper, fused = published("components")["rows"], setting.recipe.test.proposer
     lines = [
@@ -78,10 +78,10 @@ def component_rows(setting: Setting) -> list[Row]:
     ]
     if all(variant.recipe != setting.recipe for _, _, variant in lines):
         lines.append(("the recipe as it is", None, setting.full()))
-    rows = [Row(title, variant, fused.by(Nms), paper.get(key)) for title, key, variant in lines]
+    rows = [TableRow(title, variant, fused.by(Nms), paper.get(key)) for title, key, variant in lines]
     for title, key, variant in lines:
         figures = paper["full-fused"] if key == "full" else None
-        rows.append(Row(title, variant, fused, figures, strong=variant.recipe == setting.recipe))
+        rows.append(TableRow(title, variant, fused, figures, strong=variant.recipe == setting.recipe))
     rows[0] = replace(rows[0], part="NMS at test")
     rows[len(lines)] = replace(rows[len(lines)], part=f"{way_of(fused)} fusion at test")
     return rows
@@ -93,16 +93,16 @@ def components(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
     return [_beside_paper("components", "Components", "", component_rows(setting), setting, trained, note)]
 
 
-def template_rows(setting: Setting) -> dict[str, list[Row]]:
+def template_rows(setting: Setting) -> dict[str, list[TableRow]]:
     """NMS and four ways of fusion: to make labels in training (Δ is off, as in the paper), or at test."""
     test, paper, base = setting.recipe.test.proposer, published("templates"), setting.base()
-    rows: dict[str, list[Row]] = {"training": [], "testing": []}
+    rows: dict[str, list[TableRow]] = {"training": [], "testing": []}
     for way, name in WAYS.items():
         part = "" if way == "uniform" else None
         rows["training"].append(
-            Row(name, setting.raw_targets(way), test.by(Nms), paper["training"].get(way), part=part)
+            TableRow(name, setting.raw_targets(way), test.by(Nms), paper["training"].get(way), part=part)
         )
-        rows["testing"].append(Row(name, base, with_way(test, way), paper["testing"].get(way), part=part))
+        rows["testing"].append(TableRow(name, base, with_way(test, way), paper["testing"].get(way), part=part))
     return rows
 
 
@@ -121,15 +121,15 @@ def templates(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
     return tables
 
 
-def temperature_rows(setting: Setting) -> dict[str, list[Row]]:
+def temperature_rows(setting: Setting) -> dict[str, list[TableRow]]:
     """How sharp the fusion's weights are: in training with NMS at test, and at test with the recipe's own training."""
     test, full, paper = setting.recipe.test.proposer, setting.full(), published("temperature")["testing"]
     return {
         "test": [
-            Row(f"{t:g}", full, test.by(Fusion, temperature=t), [paper.get(t)], part=None if n else "")
+            TableRow(f"{t:g}", full, test.by(Fusion, temperature=t), [paper.get(t)], part=None if n else "")
             for n, t in enumerate(TEST_TEMPERATURES)
         ],
-        "training": [Row(f"{t:g}", setting.at_temperature(t), test.by(Nms)) for t in TRAINING_TEMPERATURES],
+        "training": [TableRow(f"{t:g}", setting.at_temperature(t), test.by(Nms)) for t in TRAINING_TEMPERATURES],
     }
 
 
@@ -164,7 +164,9 @@ def temperature(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
     return [Side(tuple(plots)), table]
 
 
-def _over_temperature(rows: Sequence[Row], ours: Sequence[Sequence[Measure | None]], protocols: Sequence[str]) -> Any:
+def _over_temperature(
+    rows: Sequence[TableRow], ours: Sequence[Sequence[Measure | None]], protocols: Sequence[str]
+) -> Any:
     temperatures = [float(row.title) for row in rows]
     lines = []
     for number, protocol in enumerate(protocols):
@@ -191,13 +193,13 @@ def chosen_levels(levels: tuple[float, ...], n: int) -> tuple[float, ...]:
     return tuple(levels[round(k * (len(levels) - 1) / (n - 1))] for k in range(n))
 
 
-def threshold_rows(setting: Setting) -> list[Row]:
+def threshold_rows(setting: Setting) -> list[TableRow]:
     """Fewer and fewer levels at test, which the paper does not have: what fusion gains, it gains from many."""
     test = setting.recipe.test.proposer
     levels = test.cut.thresholds
     counts = [*(n for n in (1, 2, 5, 10) if n < len(levels)), len(levels)]
     cuts = {n: replace(test.cut, thresholds=chosen_levels(levels, n)) for n in counts}
-    return [Row(str(n), setting.full(), replace(test, cut=cut)) for n, cut in cuts.items()]
+    return [TableRow(str(n), setting.full(), replace(test, cut=cut)) for n, cut in cuts.items()]
 
 
 def thresholds(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
@@ -207,7 +209,7 @@ def thresholds(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
     return [replace(table, caption=f"{table.caption} Levels from {min(levels):g} to {max(levels):g}.")]
 
 
-def ablation_rows(setting: Setting) -> list[Row]:
+def ablation_rows(setting: Setting) -> list[TableRow]:
     """The recipe, and one change at a time of the way from a map to a target; those that change nothing are left out.
 
     Most changes go to what the authors' released code does. With `--fold` all is scored on held-out training videos,
@@ -245,7 +247,9 @@ def ablation_rows(setting: Setting) -> list[Row]:
     )
     named |= {said: variant for said, variant in changed.items() if variant.recipe != recipe}
     test = recipe.test.proposer
-    return [Row(said, each, test, part="" if n in (1, 3) else None) for n, (said, each) in enumerate(named.items())]
+    return [
+        TableRow(said, each, test, part="" if n in (1, 3) else None) for n, (said, each) in enumerate(named.items())
+    ]
 
 
 def ablation(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
@@ -266,19 +270,19 @@ def missing_models(setting: Setting) -> dict[str, str]:
     return lacks
 
 
-def plugin_rows(setting: Setting) -> list[Row]:
+def plugin_rows(setting: Setting) -> list[TableRow]:
     """Each model of the plug-in table, alone and with the method; what they share is trained once."""
     paper, lacks = published("plugin"), missing_models(setting)
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     if set(lacks) == set(paper["names"]):
         raise InputError(f"there is nothing to plug into yet: {'; '.join(f'{m}: {why}' for m, why in lacks.items())}")
     for model, name in paper["names"].items():
         alone, plugged = (None, None) if model in lacks else _pair(setting, model)
         own, fused = ((one.recipe if one else setting.recipe).test.proposer for one in (alone, plugged))
         rows += [
-            Row(name, alone, own, paper["base"].get(model), part="" if rows else None),
-            Row(f"{name} + fusion at test", alone, fused),
-            Row(f"{name} + the method", plugged, fused, paper["gaufuse"].get(model)),
+            TableRow(name, alone, own, paper["base"].get(model), part="" if rows else None),
+            TableRow(f"{name} + fusion at test", alone, fused),
+            TableRow(f"{name} + the method", plugged, fused, paper["gaufuse"].get(model)),
         ]
     return rows
 
@@ -350,7 +354,7 @@ def comparison(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
 
 
 def _beside_paper(
-    key: str, title: str, first: str, rows: Sequence[Row], setting: Setting, trained: TrainedRuns, note: str
+    key: str, title: str, first: str, rows: Sequence[TableRow], setting: Setting, trained: TrainedRuns, note: str
 ) -> Table:
     """A table of mAP at the paper's thresholds and its average: published under `key`, then ours by each protocol."""
     paper = published(key)
@@ -379,7 +383,7 @@ def _beside_paper(
 
 
 def _nms_and_own(
-    name: str, title: str, first: str, rows: Sequence[Row], setting: Setting, trained: TrainedRuns
+    name: str, title: str, first: str, rows: Sequence[TableRow], setting: Setting, trained: TrainedRuns
 ) -> Table:
     """A table of average mAP by each protocol, with NMS and with the recipe's own fusion at test."""
     content: list[tuple[Cell, ...]] = []
@@ -393,7 +397,7 @@ def _nms_and_own(
     return Table(name, f"{title}, average mAP in %", heads, tuple(content), note, sections=_parts(rows))
 
 
-def _parts(rows: Iterable[Row]) -> dict[int, str]:
+def _parts(rows: Iterable[TableRow]) -> dict[int, str]:
     return {n: row.part for n, row in enumerate(rows) if row.part is not None}
 
 
