@@ -159,7 +159,7 @@ def _draw(path: Path, localizer: "Localizer", store: "Store", recipe: "Recipe", 
     targets = make_targets(fused.instances, len(shown.tcam), len(store.classes), rows=recipe.targets.rows)
     draw_timeline(
         path,
-        title=f"{name}, {store.classes[class_id]}: candidates of many thresholds, fused, then turned into snippet labels",
+        title=f"{name}, {store.classes[class_id]}: candidates of many thresholds, fused, then made into snippet labels",
         truth=store.timebase(name).instances_to_snippets(true.of_class(class_id)),
         curves={"activation": shown.tcam[:, class_id], "pseudo labels\n(LinPro)": targets.values[:, class_id]},
         segments={

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from wtal.data.check import check_features, check_labels, unknown_labels
+from wtal.data.check import check_features, check_tags, unknown_tags
 from wtal.data.findings import Finding, only_errors
 from wtal.data.source import Source
 from wtal.data.store import TRUTH
@@ -36,8 +36,8 @@ def convert(
     RGB and flow to the shorter. `stretch` gives each video a time base in which its snippets fill its duration,
     for features that were resampled to a fixed number per video.
     """
-    findings = [*source.findings, *check_labels(source.records, source.classes)]
-    fatal = unknown_labels(source.records, source.classes)
+    findings = [*source.findings, *check_tags(source.records, source.classes)]
+    fatal = unknown_tags(source.records, source.classes)
     if not skip_bad:
         fatal += only_errors(source.findings)
     if fatal:
