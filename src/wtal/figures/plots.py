@@ -162,36 +162,24 @@ def bars_by_class(
 
 
 def _bars(
-    axis: "Axes",
-    at: Float[np.ndarray, " n"],
-    measures: Sequence[Measure | None],
-    thick: float,
-    number: int,
-    name: str,
+    axis: "Axes", at: Float[np.ndarray, " n"], measures: Sequence[Measure | None], thick: float, number: int, name: str
 ) -> None:
     known = [(place, measure) for place, measure in zip(at, measures, strict=True) if measure is not None]
-    axis.barh(
+    means, spreads = [measure.mean for _, measure in known], [measure.spread or 0.0 for _, measure in known]
+    bars = axis.barh(
         [place for place, _ in known],
-        [measure.mean for _, measure in known],
+        means,
         height=thick * 0.9,
         facecolor=series(number).light,
         edgecolor=GROUND.light,
         hatch=hatch(number),
         label=name,
         linewidth=0,
+        xerr=spreads if any(spreads) else None,
+        error_kw={"ecolor": TEXT.light, "elinewidth": 0.9, "capsize": 1.5},
     )
-    for place, measure in known:
-        if measure.spread is not None:
-            axis.errorbar(measure.mean, place, xerr=measure.spread, ecolor=TEXT.light, elinewidth=0.9, capsize=1.5)
-        axis.annotate(
-            f"{measure.mean:.0f}" if abs(measure.mean) >= 10 else f"{measure.mean:.1f}",
-            (measure.mean + (measure.spread or 0.0), place),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=7.5,
-            color=MUTED.light,
-        )
+    texts = [f"{mean:.0f}" if abs(mean) >= 10 else f"{mean:.1f}" for mean in means]
+    axis.bar_label(bars, texts, padding=4, fontsize=7.5, color=MUTED.light)
 
 
 def calibration_plot(lines: Sequence[Line]) -> "Figure":
