@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -40,7 +40,7 @@ class RunOptions:
     """Go on with the run in that folder, to the same result as if it had never stopped."""
     teacher: Path | None = None
     """Of a detector: the finished run that it learns from; or the recipe of one, which is trained first (into
-    runs/RECIPE-seedN, and reused if it is there)."""
+    RECIPE-seedN beside the run's folder, and reused if it is there); by default the recipe's own."""
     fold: str | None = None
     """Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose settings without
     a look at the test videos."""
@@ -51,15 +51,6 @@ class RunOptions:
 
         suffix = f"-fold{self.fold.replace('/', 'of')}" if self.fold else ""
         return default_run(recipe_path.stem + suffix, recipe.seed if self.seed is None else self.seed)
-
-    def teacher_recipe(self) -> "Recipe | None":
-        """The recipe by which the teacher is to be trained first; None if there is none, or it is a run already."""
-        from wtal.localize import model_folder
-        from wtal.training import read_recipe
-
-        if self.teacher is None or model_folder(self.teacher).is_dir():
-            return None
-        return read_recipe(self.teacher)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -111,12 +102,14 @@ def _check_before_extraction(recipe_path: Path, options: RunOptions, tagging: Ta
     import warnings
 
     from wtal.data.tags import read_tagged
-    from wtal.training import Run, read_recipe
+    from wtal.training import Run, read_recipe, teacher_recipe
 
     recipe = read_recipe(recipe_path)
     run = Run(options.run or options.folder(recipe_path, recipe))
-    run.check_teacher(recipe, options.teacher)
-    options.teacher_recipe()  # which says so if there is neither a run nor a recipe of that name
+    taught_by = options.teacher or run.first_stage(recipe)
+    run.check_teacher(recipe, taught_by)
+    if taught_by is not None:
+        teacher_recipe(taught_by)
     if options.fold is not None:
         _fold(options.fold)
     table = tagging.tags or tagging.gt
@@ -167,22 +160,23 @@ def _train(recipe_path: Path, data: Path, options: RunOptions, execution: Execut
     from rich.console import Console
 
     from wtal.cli import data_warnings_on_stderr
-    from wtal.training import Run, read_recipe, train
+    from wtal.training import read_recipe, train
 
     recipe = read_recipe(recipe_path)
     store = open_store(data, options.fold)
-    how: dict[str, Any] = {"seed": options.seed, "execution": execution}
+    folder = options.run or options.folder(recipe_path, recipe)
     again = shlex.join(["wtal", "train", *arguments, *([] if options.resume else ["--resume"])])
-    with interruptible(Console(stderr=True), again), data_warnings_on_stderr():
-        teacher, first = options.teacher, options.teacher_recipe()
-        if teacher is not None and first is not None:
-            teacher = options.folder(teacher, recipe)
-            if not Run(teacher).ended:
-                with training_progress() as progress:
-                    train(first, store, teacher, resume=True, progress=progress, **how)
-        folder = options.run or options.folder(recipe_path, recipe)
-        with training_progress() as progress:
-            run = train(recipe, store, folder, resume=options.resume, teacher=teacher, progress=progress, **how)
+    with interruptible(Console(stderr=True), again), data_warnings_on_stderr(), training_progress() as progress:
+        run = train(
+            recipe,
+            store,
+            folder,
+            seed=options.seed,
+            resume=options.resume,
+            teacher=options.teacher,
+            execution=execution,
+            progress=progress,
+        )
     if _leads():
         _print_result(run)
 
