@@ -4,37 +4,22 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
+from wtal.data.arrays import read_features
 from wtal.data.findings import Finding
 from wtal.data.source import Given, Source
 from wtal.data.streams import ORDER, Streams, halves
 from wtal.data.tags import Tagged
 from wtal.data.video_record import VideoRecord, class_list
 from wtal.errors import InputError, some
-from wtal.reading import read_npy, read_text
+from wtal.reading import read_text
 
 _T = TypeVar("_T")
 _SUFFIX = re.compile(r"[-_.](rgb|flow)$", re.IGNORECASE)
-
-
-_AGAIN = "; download or extract it again, or say --layout wtalc if it is of that layout"
-
-
-def as_features(array: Any, where: str) -> Float[np.ndarray, "t d"]:
-    """`array` if it is a (snippets, dimensions) array of floats; otherwise an error that names `where`."""
-    if not isinstance(array, np.ndarray) or array.ndim != 2 or not np.issubdtype(array.dtype, np.floating):
-        got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-        raise InputError(f"{where}: features must be floats of shape (snippets, dimensions), got {got}")
-    return array
-
-
-def read_features(path: Path) -> Float[np.ndarray, "t d"]:
-    """The (snippets, dimensions) features in a .npy file."""
-    return as_features(read_npy(path, then=_AGAIN), str(path))
 
 
 def find_files(folder: Path) -> dict[str, dict[str, Path]]:

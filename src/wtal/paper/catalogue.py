@@ -1,6 +1,6 @@
 """All experiments by name, and what is written when one is done."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,8 +14,13 @@ from wtal.paper import tables
 from wtal.paper.plan import Variant
 from wtal.paper.qualitative import qualitative, shown_variants
 from wtal.paper.setting import Setting
+from wtal.paper.tables import PlannedTable, variants_of
 from wtal.paper.targets import target_tables, target_variants
 from wtal.paper.trained import TrainedRuns
+
+
+def _nothing(_: Setting) -> Sequence[str]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -25,34 +30,38 @@ class Experiment:
     title: str
     variants: Callable[[Setting], Sequence[Variant]]
     blocks: Callable[[Setting, TrainedRuns], Sequence[PageBlock]]
-    notes: Callable[[Setting], Sequence[str]] = lambda _: ()
+    notes: Callable[[Setting], Sequence[str]] = _nothing
 
 
-def _of(rows: Callable[[Setting], Iterable[tables.TableRow]]) -> Callable[[Setting], Sequence[Variant]]:
-    return lambda setting: tables.variants_of(rows(setting))
+def _of_tables(
+    title: str, plan: Callable[[Setting], Sequence[PlannedTable]], notes: Callable[[Setting], Sequence[str]] = _nothing
+) -> Experiment:
+    def variants(setting: Setting) -> list[Variant]:
+        return variants_of(row for table in plan(setting) for row in table.rows)
+
+    return Experiment(
+        title, variants, lambda setting, trained: [t.drawn(setting, trained) for t in plan(setting)], notes
+    )
 
 
 EXPERIMENTS = {
-    "components": Experiment("The component table", _of(tables.component_rows), tables.components),
-    "templates": Experiment(
-        "The template table", _of(lambda setting: chain(*tables.template_rows(setting).values())), tables.templates
-    ),
+    "components": _of_tables("The component table", tables.components),
+    "templates": _of_tables("The template table", tables.templates),
     "temperature": Experiment(
         "The temperature figure",
-        _of(lambda setting: chain(*tables.temperature_rows(setting).values())),
+        lambda setting: variants_of(chain(*tables.temperature_rows(setting).values())),
         tables.temperature,
     ),
-    "thresholds": Experiment("Fewer activation levels", _of(tables.threshold_rows), tables.thresholds),
-    "plugin": Experiment(
+    "thresholds": _of_tables("Fewer activation levels", tables.thresholds),
+    "plugin": _of_tables(
         "The plug-in table",
-        _of(tables.plugin_rows),
         tables.plugin,
-        lambda setting: [f"{model} is left out: {why}" for model, why in tables.missing_models(setting).items()],
+        lambda setting: [f"{model}: not run, {why}" for model, why in tables.missing_models(setting).items()],
     ),
     "labels": Experiment("Quality of the pseudo labels", target_variants, target_tables),
     "qualitative": Experiment("The qualitative figure", shown_variants, qualitative),
     "comparison": Experiment("The comparison tables", lambda setting: [setting.full()], tables.comparison),
-    "ablation": Experiment("The labels' settings", _of(tables.ablation_rows), tables.ablation),
+    "ablation": _of_tables("The labels' settings", tables.ablation),
 }
 
 

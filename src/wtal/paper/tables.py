@@ -1,4 +1,7 @@
-"""The paper's tables as rows: a variant's runs with settings of the test, beside what the paper has there."""
+"""The paper's tables as data: rows of a variant's runs with settings of the test, beside what the paper has there.
+
+What is to be trained follows from the rows, before there is anything to draw.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +12,7 @@ from typing import Any
 import yaml
 
 from wtal.errors import InputError
-from wtal.figures.page import PageBlock, Plot, Side, Text
+from wtal.figures.page import PageBlock, Plot, Side
 from wtal.figures.plots import Line, line_plot
 from wtal.figures.table import Cell, Column, Measure, Table, measured_at, score_columns
 from wtal.models import MODELS
@@ -54,6 +57,54 @@ def variants_of(rows: Iterable[TableRow]) -> list[Variant]:
     return list({row.variant.name: row.variant for row in rows if row.variant is not None}.values())
 
 
+@dataclass(frozen=True)
+class PlannedTable:
+    """A table before its runs are trained; `first` is the heading of the rows' titles.
+
+    With the key of a published table, mAP at that table's thresholds and its average: published, then ours by each
+    protocol. Without, our averages alone, with NMS and with the recipe's own way at test.
+    """
+
+    name: str
+    title: str
+    first: str
+    rows: Sequence[TableRow]
+    note: str
+    paper: str = ""
+
+    def drawn(self, setting: Setting, trained: TrainedRuns) -> Table:
+        """The table with the runs' figures."""
+        protocols = setting.protocols
+        heads: list[Column] = []
+        if self.paper:
+            tiou, measured, note = published(self.paper)["tiou"], "mAP", f" Paper: {published(self.paper)['source']}."
+            for group in ("paper", *(f"ours, {protocol}" for protocol in protocols)):
+                heads += [*(Column(f"{t:g}", group) for t in tiou), Column("AVG", group)]
+        else:
+            tiou, measured, note = [], "average mAP", ""
+            own = way_of(setting.recipe.test.proposer)
+            heads += [Column(way, protocol) for protocol in protocols for way in ("NMS", own)]
+        content: list[tuple[Cell, ...]] = []
+        for row in self.rows:
+            cells: list[Cell] = [row.title, *(published_cells(row.paper, len(tiou) + 1) if self.paper else ())]
+            for protocol in protocols:
+                if self.paper:
+                    cells += measured_at(tiou, [one.at for one in trained.scores(row.variant, row.proposer, protocol)])
+                else:
+                    cells.append(trained.average(row.variant, row.proposer.by(Nms), protocol))
+                cells.append(trained.average(row.variant, row.proposer, protocol))
+            content.append(tuple(cells))
+        return Table(
+            self.name,
+            f"{self.title}, {measured} in %",
+            (Column(self.first), *heads),
+            tuple(content),
+            f"{self.note}, {trained.conditions}.{note}",
+            strong=frozenset(n for n, row in enumerate(self.rows) if row.strong),
+            sections=parts_of(self.rows),
+        )
+
+
 @cache
 def published(table: str) -> dict[str, Any]:
     """One of the paper's tables.
@@ -66,7 +117,7 @@ def published(table: str) -> dict[str, Any]:
     return content
 
 
-def component_rows(setting: Setting) -> list[TableRow]:
+def components(setting: Setting) -> list[PlannedTable]:
     """The base model, then one part of the method after the other; first with NMS, then with fusion at test."""
     paper, fused = published("components")["rows"], setting.recipe.test.proposer
     lines = [
@@ -84,41 +135,25 @@ def component_rows(setting: Setting) -> list[TableRow]:
         rows.append(TableRow(title, variant, fused, figures, strong=variant.recipe == setting.recipe))
     rows[0] = replace(rows[0], part="NMS at test")
     rows[len(lines)] = replace(rows[len(lines)], part=f"{way_of(fused)} fusion at test")
-    return rows
-
-
-def components(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
-    """The table of components."""
     note = f"The paper has no control that is trained as long. Recipe {setting.stem} (in bold: as it is)"
-    return [_beside_paper("components", "Components", "", component_rows(setting), setting, trained, note)]
+    return [PlannedTable("components", "Components", "", rows, note, "components")]
 
 
-def template_rows(setting: Setting) -> dict[str, list[TableRow]]:
-    """NMS and four ways of fusion: to make labels in training (Δ is off, as in the paper), or at test."""
+def templates(setting: Setting) -> list[PlannedTable]:
+    """NMS and four ways of fusion: what labels of each teach (Δ is off, as in the paper), and what each finds."""
     test, paper, base = setting.recipe.test.proposer, published("templates"), setting.base()
-    rows: dict[str, list[TableRow]] = {"training": [], "testing": []}
+    training, testing = [], []
     for way, name in WAYS.items():
         part = "" if way == "uniform" else None
-        rows["training"].append(
-            TableRow(name, setting.raw_targets(way), test.by(Nms), paper["training"].get(way), part=part)
-        )
-        rows["testing"].append(TableRow(name, base, with_way(test, way), paper["testing"].get(way), part=part))
-    return rows
-
-
-def templates(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
-    """Two tables: what labels of each template teach (NMS at test), and what each finds with the base model."""
-    words = {
-        "training": ("Templates in training", "Raw labels, NMS at test."),
-        "testing": ("Templates at test", "The base model, without any labels."),
-    }
-    tables: list[PageBlock] = []
-    for when, rows in template_rows(setting).items():
-        title, how = words[when]
-        note = f"{how} Recipe {setting.stem}"
-        table = _beside_paper("templates", title, "template", rows, setting, trained, note)
-        tables.append(replace(table, name=f"templates-{when}"))
-    return tables
+        taught = setting.raw_targets(way)
+        training.append(TableRow(name, taught, test.by(Nms), paper["training"].get(way), part=part))
+        testing.append(TableRow(name, base, with_way(test, way), paper["testing"].get(way), part=part))
+    recipe = f"Recipe {setting.stem}"
+    notes = f"Raw labels, NMS at test. {recipe}", f"The base model, without any labels. {recipe}"
+    return [
+        PlannedTable("templates-training", "Templates in training", "template", training, notes[0], "templates"),
+        PlannedTable("templates-testing", "Templates at test", "template", testing, notes[1], "templates"),
+    ]
 
 
 def temperature_rows(setting: Setting) -> dict[str, list[TableRow]]:
@@ -151,7 +186,7 @@ def temperature(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
             for row in by_use[use]
         ]
         for row, averages in zip(by_use[use], ours, strict=True):
-            rows.append((row.title, use, *_cells(row.paper, 1), *averages))
+            rows.append((row.title, use, *published_cells(row.paper, 1), *averages))
         plots.append(Plot(f"temperature-{use}", _over_temperature(by_use[use], ours, setting.protocols), said))
     table = Table(
         "temperature",
@@ -159,7 +194,7 @@ def temperature(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
         (Column("T"), Column("used in"), Column("paper"), *(Column(p, "ours") for p in setting.protocols)),
         tuple(rows),
         f"Recipe {setting.stem}, {trained.conditions}. Paper: {published('temperature')['source']}.",
-        sections=_parts([*by_use["training"], *by_use["test"]]),
+        sections=parts_of([*by_use["training"], *by_use["test"]]),
     )
     return [Side(tuple(plots)), table]
 
@@ -193,69 +228,55 @@ def chosen_levels(levels: tuple[float, ...], n: int) -> tuple[float, ...]:
     return tuple(levels[round(k * (len(levels) - 1) / (n - 1))] for k in range(n))
 
 
-def threshold_rows(setting: Setting) -> list[TableRow]:
+def thresholds(setting: Setting) -> list[PlannedTable]:
     """Fewer and fewer levels at test, which the paper does not have: what fusion gains, it gains from many."""
     test = setting.recipe.test.proposer
     levels = test.cut.thresholds
     counts = [*(n for n in (1, 2, 5, 10) if n < len(levels)), len(levels)]
     cuts = {n: replace(test.cut, thresholds=chosen_levels(levels, n)) for n in counts}
-    return [TableRow(str(n), setting.full(), replace(test, cut=cut)) for n, cut in cuts.items()]
+    rows = [TableRow(str(n), setting.full(), replace(test, cut=cut)) for n, cut in cuts.items()]
+    note = f"Levels from {min(levels):g} to {max(levels):g}. Recipe {setting.stem}"
+    return [PlannedTable("thresholds", "Activation levels at test", "levels", rows, note)]
 
 
-def thresholds(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
-    """NMS and fusion with fewer and fewer levels."""
-    table = _nms_and_own("thresholds", "Activation levels at test", "levels", threshold_rows(setting), setting, trained)
-    levels = setting.recipe.test.proposer.cut.thresholds
-    return [replace(table, caption=f"{table.caption} Levels from {min(levels):g} to {max(levels):g}.")]
-
-
-def ablation_rows(setting: Setting) -> list[TableRow]:
+def ablation(setting: Setting) -> list[PlannedTable]:
     """The recipe, and one change at a time of the way from a map to a target; those that change nothing are left out.
 
     Most changes go to what the authors' released code does. With `--fold` all is scored on held-out training videos,
     which is how the recipe's own settings may be chosen.
     """
     recipe, targets = setting.recipe, setting.recipe.targets
-    named = {
-        "the recipe": setting.full(),
-        "no labels": setting.no_targets(),
-        **(
-            {"labels as they are, no Δ": setting.raw_targets()}
-            if setting.uses_delta
-            else {"Δ labels": setting.delta_targets()}
+    first = targets.stages[0].from_epoch
+    slow = [(until, rate * LOW_RATE) for until, rate in recipe.learning_rate if until > first]
+
+    def having(kind: str, **settings: Any) -> Variant:
+        return setting.variant(kind, replace(recipe, targets=replace(targets, **settings)))
+
+    changed = {
+        "rows of sums": having("sum-rows", rows="sum"),
+        "classes from the model's scores, not the tags": having("scores", classes="scores"),
+        "dropout stays on while labels are made": having("dropout", dropout=True),
+        "a label for background, too": having("background", background=True),
+        f"learning rate × {LOW_RATE:g} from the labels on": setting.variant(
+            "low-rate", replace(recipe, learning_rate=(*beginning(recipe, first).learning_rate, *slow))
         ),
-    }
-    of_targets: dict[str, tuple[str, dict[str, Any]]] = {
-        "rows of sums": ("sum-rows", {"rows": "sum"}),
-        "classes from the model's scores, not the tags": ("scores", {"classes": "scores"}),
-        "dropout stays on while labels are made": ("dropout", {"dropout": True}),
-        "a label for background, too": ("background", {"background": True}),
-        "any minimal solution": ("vertex", {"solution": "vertex"}),
+        "any minimal solution": having("vertex", solution="vertex"),
     }
     for factor in WEIGHTS:
         stages = tuple(replace(stage, weight=stage.weight * factor) for stage in targets.stages)
-        of_targets[f"weight × {factor:g}"] = (f"weight-{factor:g}", {"stages": stages})
-    changed = {
-        said: setting.variant(kind, replace(recipe, targets=replace(targets, **settings)))
-        for said, (kind, settings) in of_targets.items()
-    }
-    first = targets.stages[0].from_epoch
-    slow = [(until, rate * LOW_RATE) for until, rate in recipe.learning_rate if until > first]
-    rates = (*beginning(recipe, first).learning_rate, *slow)
-    changed[f"learning rate × {LOW_RATE:g} from the labels on"] = setting.variant(
-        "low-rate", replace(recipe, learning_rate=rates)
-    )
+        changed[f"weight × {factor:g}"] = having(f"weight-{factor:g}", stages=stages)
+    named = {"the recipe": setting.full(), "no labels": setting.no_targets()}
+    if setting.uses_delta:
+        named["labels as they are, no Δ"] = setting.raw_targets()
+    else:
+        named["Δ labels"] = setting.delta_targets()
     named |= {said: variant for said, variant in changed.items() if variant.recipe != recipe}
-    test = recipe.test.proposer
-    return [
-        TableRow(said, each, test, part="" if n in (1, 3) else None) for n, (said, each) in enumerate(named.items())
+    rows = [
+        TableRow(said, each, recipe.test.proposer, part="" if n in (1, 3) else None)
+        for n, (said, each) in enumerate(named.items())
     ]
-
-
-def ablation(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
-    """One table: average mAP by each protocol, with NMS and with the recipe's own fusion at test."""
-    rows = ablation_rows(setting)
-    return [_nms_and_own("ablation", "One change of the labels at a time", "labels", rows, setting, trained)]
+    title = "One change of the labels at a time"
+    return [PlannedTable("ablation", title, "labels", rows, f"Recipe {setting.stem}")]
 
 
 def missing_models(setting: Setting) -> dict[str, str]:
@@ -270,12 +291,12 @@ def missing_models(setting: Setting) -> dict[str, str]:
     return lacks
 
 
-def plugin_rows(setting: Setting) -> list[TableRow]:
-    """Each model of the plug-in table, alone and with the method; what they share is trained once."""
+def plugin(setting: Setting) -> list[PlannedTable]:
+    """Each model alone and with the method, whether it can be run or not; what they share is trained once."""
     paper, lacks = published("plugin"), missing_models(setting)
-    rows: list[TableRow] = []
     if set(lacks) == set(paper["names"]):
         raise InputError(f"there is nothing to plug into yet: {'; '.join(f'{m}: {why}' for m, why in lacks.items())}")
+    rows: list[TableRow] = []
     for model, name in paper["names"].items():
         alone, plugged = (None, None) if model in lacks else _pair(setting, model)
         own, fused = ((one.recipe if one else setting.recipe).test.proposer for one in (alone, plugged))
@@ -284,17 +305,9 @@ def plugin_rows(setting: Setting) -> list[TableRow]:
             TableRow(f"{name} + fusion at test", alone, fused),
             TableRow(f"{name} + the method", plugged, fused, paper["gaufuse"].get(model)),
         ]
-    return rows
-
-
-def plugin(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
-    """The table, with rows for each model, whether it can be run or not."""
-    named = ", ".join(_recipes_of(setting, model)[0] for model in published("plugin")["names"])
+    named = ", ".join(_recipes_of(setting, model)[0] for model in paper["names"])
     note = f"Recipes {named}, each with and without -gaufuse, trained alike long"
-    rows = plugin_rows(setting)
-    table = _beside_paper("plugin", "Plugged into other models", "model", rows, setting, trained, note)
-    lacking = [Text(f"{model}: not run, {why}.", "warning") for model, why in missing_models(setting).items()]
-    return [*lacking, table]
+    return [PlannedTable("plugin", "Plugged into other models", "model", rows, note, "plugin")]
 
 
 def _recipes_of(setting: Setting, model: str) -> tuple[str, str]:
@@ -331,7 +344,7 @@ def comparison(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
         parts = {}
         for title, methods in paper["sections"].items():
             parts[len(rows)] = title
-            rows += [(f"{name} ({where})", *_cells(figures, 0)) for name, where, *figures in methods]
+            rows += [(f"{name} ({where})", *published_cells(figures, 0)) for name, where, *figures in methods]
         n_published = len(rows)
         parts[n_published] = f"ours, trained with tags: {setting.stem}, {n} seed{'s' if n > 1 else ''}"
         for protocol in setting.protocols:
@@ -353,54 +366,11 @@ def comparison(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
     return tables
 
 
-def _beside_paper(
-    key: str, title: str, first: str, rows: Sequence[TableRow], setting: Setting, trained: TrainedRuns, note: str
-) -> Table:
-    """A table of mAP at the paper's thresholds and its average: published under `key`, then ours by each protocol."""
-    paper = published(key)
-    tiou = paper["tiou"]
-    content: list[tuple[Cell, ...]] = []
-    for row in rows:
-        cells: list[Cell] = [row.title, *_cells(row.paper, len(tiou) + 1)]
-        for protocol in setting.protocols:
-            cells += measured_at(tiou, [one.at for one in trained.scores(row.variant, row.proposer, protocol)])
-            cells.append(trained.average(row.variant, row.proposer, protocol))
-        content.append(tuple(cells))
-    heads = [
-        Column(head, group)
-        for group in ("paper", *(f"ours, {protocol}" for protocol in setting.protocols))
-        for head in (*(f"{t:g}" for t in tiou), "AVG")
-    ]
-    return Table(
-        key,
-        f"{title}, mAP in %",
-        (Column(first), *heads),
-        tuple(content),
-        f"{note}, {trained.conditions}. Paper: {paper['source']}.",
-        strong=frozenset(n for n, row in enumerate(rows) if row.strong),
-        sections=_parts(rows),
-    )
-
-
-def _nms_and_own(
-    name: str, title: str, first: str, rows: Sequence[TableRow], setting: Setting, trained: TrainedRuns
-) -> Table:
-    """A table of average mAP by each protocol, with NMS and with the recipe's own fusion at test."""
-    content: list[tuple[Cell, ...]] = []
-    for row in rows:
-        ways = (row.proposer.by(Nms), row.proposer)
-        averages = [trained.average(row.variant, way, protocol) for protocol in setting.protocols for way in ways]
-        content.append((row.title, *averages))
-    names = ("NMS", way_of(setting.recipe.test.proposer))
-    heads = (Column(first), *(Column(way, protocol) for protocol in setting.protocols for way in names))
-    note = f"Recipe {setting.stem}, {trained.conditions}."
-    return Table(name, f"{title}, average mAP in %", heads, tuple(content), note, sections=_parts(rows))
-
-
-def _parts(rows: Iterable[TableRow]) -> dict[int, str]:
+def parts_of(rows: Iterable[TableRow]) -> dict[int, str]:
+    """The rows that begin a part of their table, with its title."""
     return {n: row.part for n, row in enumerate(rows) if row.part is not None}
 
 
-def _cells(figures: Figures | None, n: int) -> tuple[Measure | None, ...]:
+def published_cells(figures: Figures | None, n: int) -> tuple[Measure | None, ...]:
     """Published figures as cells of a table; dashes where there are none."""
     return tuple(None if value is None else Measure((value,)) for value in figures or [None] * n)

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from wtal.data.feature_files import as_features, source_of_files
+from wtal.data.arrays import as_features
+from wtal.data.feature_files import source_of_files
 from wtal.data.source import Given, Source
 from wtal.data.streams import ORDER
 from wtal.data.tags import read_tagged

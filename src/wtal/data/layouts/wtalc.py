@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from wtal.annotations import Annotations, Video
-from wtal.data.feature_files import as_features, the_one
+from wtal.data.arrays import as_features
+from wtal.data.feature_files import the_one
 from wtal.data.findings import Finding
 from wtal.data.source import Given, Source
 from wtal.data.streams import Streams, halves

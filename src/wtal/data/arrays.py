@@ -1,0 +1,25 @@
+"""Arrays from .npy files that somebody else wrote: read without running code, complained about by file name."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from wtal.errors import InputError
+from wtal.reading import read_npy
+
+_AGAIN = "; download or extract it again, or say --layout wtalc if it is of that layout"
+
+
+def as_features(array: Any, where: str) -> Float[np.ndarray, "t d"]:
+    """`array` if it is a (snippets, dimensions) array of floats; otherwise an error that names `where`."""
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or not np.issubdtype(array.dtype, np.floating):
+        got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise InputError(f"{where}: features must be floats of shape (snippets, dimensions), got {got}")
+    return array
+
+
+def read_features(path: Path) -> Float[np.ndarray, "t d"]:
+    """The (snippets, dimensions) features in a .npy file."""
+    return as_features(read_npy(path, then=_AGAIN), str(path))
