@@ -12,7 +12,7 @@ from wtal.data.store import Store
 from wtal.errors import Interrupted
 from wtal.models import MODELS
 from wtal.paper import catalogue, tables
-from wtal.paper.tables import published
+from wtal.paper.planned import published
 
 
 @pytest.fixture(scope="module")

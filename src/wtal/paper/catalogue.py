@@ -12,9 +12,9 @@ from wtal.figures.table import write_tables
 from wtal.files import written_whole
 from wtal.paper import tables
 from wtal.paper.plan import Variant
+from wtal.paper.planned import PlannedTable, variants_of
 from wtal.paper.qualitative import qualitative, shown_variants
 from wtal.paper.setting import Setting
-from wtal.paper.tables import PlannedTable, variants_of
 from wtal.paper.targets import target_tables, target_variants
 from wtal.paper.trained import TrainedRuns
 
