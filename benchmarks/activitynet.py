@@ -31,8 +31,7 @@ from wtal.data.truth import read_with_findings
 from wtal.evaluate import classification_map, score
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
-from wtal.paper.plan import PlannedRun, Variant, make_plan
-from wtal.paper.sweep import carry_out
+from wtal.paper.plan import PlannedRun, Variant, carry_out, make_plan
 from wtal.training import Execution, Recipe, read_recipe
 from wtal.training.fork import first_labels
 

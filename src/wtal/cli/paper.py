@@ -1,7 +1,6 @@
 """`wtal paper`: one of the paper's tables or figures, from training to the page."""
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,14 +9,13 @@ import tyro
 
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
-from wtal.errors import InputError, Interrupted
+from wtal.errors import InputError
 from wtal.training.execution import Execution
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from wtal.data.store import Store
-    from wtal.paper.plan import Plan
+    from wtal.paper.plan import Plan, PlannedRun
 
 Name = Literal[
     "components", "templates", "temperature", "plugin", "qualitative", "comparison", "thresholds", "labels", "ablation"
@@ -69,19 +67,22 @@ def main(arguments: Sequence[str]) -> None:
         from rich.console import Console
 
         from wtal.cli import data_warnings_on_stderr
-        from wtal.cli.train import open_store
+        from wtal.cli.train import interruptible, open_store
         from wtal.evaluate import read_ambiguous
         from wtal.paper.catalogue import EXPERIMENTS, write_results
-        from wtal.paper.experiment import Setting
-        from wtal.paper.plan import make_plan
+        from wtal.paper.plan import carry_out, make_plan
+        from wtal.paper.setting import Setting
         from wtal.paper.trained import TrainedRuns
         from wtal.training.config import read_recipe, recipes_in, shipped_recipes
 
         console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+        def said_done(job: "PlannedRun") -> None:
+            console.print(f"done: {job.path}", markup=False)
+
         others = shipped_recipes() if recipes is None else recipes_in(recipes)
         store = open_store(data, fold)
         setting = Setting(store, Path(recipe).stem, read_recipe(recipe), others, videos)
-        setting.refuse_without_truth()
         numbers = _numbers(seeds)
         intervals = None if ambiguous is None else read_ambiguous(ambiguous)
         for note in EXPERIMENTS[experiment].notes(setting):
@@ -91,37 +92,17 @@ def main(arguments: Sequence[str]) -> None:
         if dry_run:
             return
         with data_warnings_on_stderr():
-            if not as_is:
-                _train(plan, store, console, execution, arguments)
+            if not as_is and plan.epochs_to_train:
+                again = shlex.join(["wtal", "paper", *arguments])
+                with interruptible(console, again), showing("epochs", main="training", note=_about_run) as progress:
+                    carry_out(plan, store, execution=execution, progress=progress, done=said_done)
             with showing("forward pass") as progress:
                 trained = TrainedRuns(plan, store, numbers, intervals, progress=progress)
-                written = list(write_results(experiment, setting, trained, out))
+                written = write_results(experiment, setting, trained, out)
         for path in written:
             print(path)
 
     run_command(paper, "wtal paper", arguments)
-
-
-def _train(plan: "Plan", store: "Store", console: "Console", execution: Execution, arguments: Sequence[str]) -> None:
-    if all(job.state == "finished" for job in plan.jobs):
-        return
-    from wtal.paper.sweep import carry_out
-
-    try:
-        with showing("epochs", main="training", note=_about_run) as progress:
-            carry_out(
-                plan,
-                store,
-                execution=execution,
-                progress=progress,
-                done=lambda job: console.print(f"done: {job.path}"),
-            )
-    except KeyboardInterrupt as error:
-        if not isinstance(error, Interrupted):
-            raise
-        again = shlex.join(["wtal", "paper", *arguments])
-        console.print(f"stopped; everything is saved. The same command goes on:\n  {again}", markup=False)
-        sys.exit(130)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> None:
     """Parse the arguments and run."""
-    run_command(tune, "wtal tune", arguments)
+    run_command(_tune, "wtal tune", arguments)
 
 
-def tune(
+def _tune(
     runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN [RUN ...]")],
     data: Path,
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("tuned.yaml"),
