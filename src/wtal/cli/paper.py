@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
+from wtal.cli.table import print_table
 from wtal.errors import InputError
 from wtal.training.execution import Execution
 
@@ -92,7 +94,6 @@ def _paper(
 ) -> None:
     from rich.console import Console
 
-    from wtal.cli import data_warnings_on_stderr
     from wtal.cli.train import interruptible
     from wtal.evaluate import read_ambiguous
     from wtal.paper.catalogue import EXPERIMENTS, write_results
@@ -134,7 +135,6 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _print_plan(console: "Console", plan: "Plan") -> None:
-    from wtal.cli.table import print_table
 
     rows = []
     for job in plan.jobs:
