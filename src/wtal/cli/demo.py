@@ -11,7 +11,9 @@ import tyro
 from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
+from wtal.cli.table import print_table
 from wtal.cli.train import interruptible, training_progress
+from wtal.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +61,6 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
 
     from rich.console import Console
 
-    from wtal.errors import MissingExtraError
     from wtal.formats import write_predictions
     from wtal.localize import Localizer
     from wtal.propose import PAPER, Nms
@@ -111,7 +112,6 @@ def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Conso
     from wtal.data.streams import join_streams
     from wtal.data.synthetic import synthetic_source
     from wtal.data.synthetic_annotations import random_annotations
-    from wtal.errors import InputError
 
     n_train, n_test, n_classes = size
     rng = np.random.default_rng(seed)
@@ -133,7 +133,6 @@ def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Conso
 
 
 def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> None:
-    from wtal.cli.table import print_table
     from wtal.evaluate import score
 
     rows = []

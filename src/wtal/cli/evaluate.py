@@ -9,6 +9,7 @@ import tyro
 from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
 from wtal.cli.table import print_table
+from wtal.errors import DataWarning
 
 if TYPE_CHECKING:
     from wtal.annotations import Annotations
@@ -81,8 +82,6 @@ def _warn_of_nothing(
 ) -> None:
     """Say why the score is zero where there is nothing that could be right."""
     import warnings
-
-    from wtal.errors import DataWarning
 
     total = sum(map(len, found.values()))
     if not total:

@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Float
 
 from wtal.figures.style import (
+    DASHES,
     GROUND,
+    HATCHES,
     LINE,
     MUTED,
     TEXT,
-    dashes,
-    hatch,
     new_figure,
     series,
     styled,
@@ -53,7 +53,7 @@ def draw_lines(axis: "Axes", lines: Sequence[Line]) -> None:
     """Draw lines that differ in colour and dashes; points with a spread get bars."""
     for line in lines:
         colour: Any = series(line.number).light
-        how: dict[str, Any] = {"color": colour, "linestyle": dashes(line.number), "marker": line.marker}
+        how: dict[str, Any] = {"color": colour, "linestyle": DASHES[line.number % len(DASHES)], "marker": line.marker}
         if line.faint:
             how |= {"alpha": 0.55, "linewidth": 1.0}
         label = line.name if not line.faint else None
@@ -172,7 +172,7 @@ def _bars(
         height=thick * 0.9,
         facecolor=series(number).light,
         edgecolor=GROUND.light,
-        hatch=hatch(number),
+        hatch=HATCHES[number % len(HATCHES)],
         label=name,
         linewidth=0,
         xerr=spreads if any(spreads) else None,

@@ -10,7 +10,7 @@ from wtal.errors import InputError
 from wtal.paper.plan import Variant
 from wtal.propose import Fusion, Nms, Proposer
 from wtal.training.config import Recipe, TargetSettings, shipped_recipes
-from wtal.training.fork import beginning, first_labels
+from wtal.training.fork import beginning, first_targets
 from wtal.typed import key_of
 
 
@@ -85,7 +85,7 @@ class Setting:
 
     @property
     def _first(self) -> int:
-        first = first_labels(self.recipe)
+        first = first_targets(self.recipe)
         if not first:
             raise InputError("wanted a recipe that makes pseudo labels from some epoch on (targets.stages), got none")
         return first

@@ -16,7 +16,7 @@ from wtal.paper.trained import TrainedRuns
 from wtal.propose import Fusion, Nms
 from wtal.pseudo.templates import TEMPLATES
 from wtal.training.config import Recipe, read_recipe
-from wtal.training.fork import beginning, first_labels, training_of
+from wtal.training.fork import beginning, first_targets, training_of
 
 #: the data sets of the paper, and what a table calls them
 DATA_SETS = {"thumos14": "THUMOS14", "activitynet13": "ActivityNet1.3"}
@@ -232,7 +232,7 @@ def _recipes_of(setting: Setting, model: str) -> tuple[str, str]:
 def _pair(setting: Setting, model: str) -> tuple[Variant, Variant]:
     alone, plugged = _recipes_of(setting, model)
     base, recipe = read_recipe(setting.recipes[alone]), read_recipe(setting.recipes[plugged])
-    name, first = f"{alone}-beginning", first_labels(recipe)
+    name, first = f"{alone}-beginning", first_targets(recipe)
     shared = first if _agree(base, recipe, first) else None
     return Variant(alone, base, name, shared), Variant(plugged, recipe, name, first)
 

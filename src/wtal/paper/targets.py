@@ -89,8 +89,8 @@ def _quality(trained: TrainedRuns, job: PlannedRun, settings: TargetSettings | N
         return judge.judge({name: mean_map(streams).tcam for name, streams in maps.items()})
     tags = trained.store.tags(split)
     made = targets_from(maps.values(), tags, settings, temperature=settings.stages[0].temperature)
-    labels = VideoTargets.split(list(maps), [len(streams[0].tcam) for streams in maps.values()], made.targets)
-    return judge.judge(labels, dict(zip(maps, made.instances, strict=True)))
+    targets = VideoTargets.split(list(maps), [len(streams[0].tcam) for streams in maps.values()], made.targets)
+    return judge.judge(targets, dict(zip(maps, made.instances, strict=True)))
 
 
 def _in_training(

@@ -278,23 +278,32 @@ def runs_with_contrast(
                     if length >= min_length:
                         low, high = start / cells - before, i / cells + after
                         width = flank_scale * length**flank_power
-                        left, right, last = low - width, high + width, n / cells
-                        if truncate:
-                            left, right, last = np.trunc(left), np.trunc(right), last - 1.0
-                        inside, inside_length = _integral(total, low, high, cells)
-                        left_part, left_length = _integral(total, left, low, cells)
-                        right_part, right_length = _integral(total, high, min(right, last), cells)
-                        outside = left_length + right_length
-                        inner = inside / inside_length if inside_length > 0.0 else 0.0
-                        outer = (left_part + right_part) / outside if outside > 0.0 else 0.0
+                        contrast, inner = _contrast(total, low, high, width, cells, truncate, outer_weight)
                         found[count, 0] = low
                         found[count, 1] = high
-                        found[count, 2] = inner - outer_weight * outer + bonus
+                        found[count, 2] = contrast + bonus
                         found[count, 3] = inner
                         count += 1
                     start = -1
         starts, ends, n_below = next_starts, next_ends, n_here
     return found[:count].copy()  # the scratch space is for the worst case, and far larger
+
+
+@compiled
+def _contrast(
+    total: Floats, low: float, high: float, width: float, cells: int, truncate: bool, outer_weight: float
+) -> tuple[float, float]:
+    """Inner-Outer Contrast of [low, high) with flanks of that width, from the cumulative sum; and the inner mean."""
+    left, right, last = low - width, high + width, (len(total) - 1) / cells
+    if truncate:
+        left, right, last = np.trunc(left), np.trunc(right), last - 1.0
+    inside, inside_length = _integral(total, low, high, cells)
+    left_part, left_length = _integral(total, left, low, cells)
+    right_part, right_length = _integral(total, high, min(right, last), cells)
+    outside = left_length + right_length
+    inner = inside / inside_length if inside_length > 0.0 else 0.0
+    outer = (left_part + right_part) / outside if outside > 0.0 else 0.0
+    return inner - outer_weight * outer, inner
 
 
 @compiled
