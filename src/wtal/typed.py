@@ -21,10 +21,10 @@ from jaxtyping import Shaped
 
 from wtal.errors import InputError, did_you_mean
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def parse(kind: type[T], given: Any, where: str = "") -> T:
+def parse(kind: type[_T], given: Any, where: str = "") -> _T:
     """A `kind`, a dataclass, from a mapping; missing keys take the defaults. `where` is the key that leads to it.
 
     >>> from wtal.timebase import TimeBase
@@ -100,11 +100,9 @@ def as_array(values: Any, name: str) -> Shaped[np.ndarray, "..."]:
     """
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "biuf":
-            array = array.astype(np.float64) if array.size == 0 else None
     except (TypeError, ValueError, RuntimeError):  # the last from a tensor that is part of a graph
-        array = None
-    if array is None:
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must be an array of numbers, got {reprlib.repr(values)}")
     return array
 
@@ -141,7 +139,7 @@ def key_of(kind: type) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
 
 
-def changed(value: T, path: str, given: Any, where: str = "") -> T:
+def changed(value: _T, path: str, given: Any, where: str = "") -> _T:
     """A dataclass with another value at the end of a dotted path, checked as `parse` checks it.
 
     >>> from wtal.timebase import TimeBase
@@ -168,8 +166,12 @@ def differences(old: Any, new: Any, where: str = "") -> list[str]:
     return [] if old == new else [f"{where} ({old}, now {new})"]
 
 
-@cache
 def _hints(kind: Any) -> dict[str, Any]:
+    return _cached_hints(kind)
+
+
+@cache
+def _cached_hints(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
@@ -217,11 +219,11 @@ def _scalar(kind: type, given: Any, where: str) -> Any:
                 return float(given)
             except ValueError:
                 pass
-        elif isinstance(given, Real) and not isinstance(given, bool):
+        elif not isinstance(given, bool) and isinstance(given, Real):
             return float(given)
     elif type(given) is kind:
         return given
-    elif kind is int and isinstance(given, Integral) and not isinstance(given, bool):  # numpy's
+    elif kind is int and not isinstance(given, bool) and isinstance(given, Integral):  # numpy's
         return int(given)
     raise InputError(f"{where} must be {_PLAIN[kind]}, got {_shown(given)}")
 

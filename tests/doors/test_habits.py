@@ -13,7 +13,7 @@ import pytest
 from wtal.annotations import Annotations, Video
 from wtal.bars import Lines, showing
 from wtal.cli import COMMANDS, main
-from wtal.cli.data import COMMANDS as DATA_COMMANDS
+from wtal.cli.data import SUBCOMMANDS
 from wtal.cli.parse import EXAMPLES
 from wtal.cli.table import table_text
 from wtal.formats import write_annotations, write_predictions
@@ -79,7 +79,7 @@ def test_module_version_and_help():
 
 @pytest.mark.parametrize(
     "command",
-    [name for name in COMMANDS if name not in ("help", "completion")] + [f"data {name}" for name in DATA_COMMANDS],
+    [name for name in COMMANDS if name not in ("help", "completion")] + [f"data {name}" for name in SUBCOMMANDS],
 )
 def test_help_shows_an_example_and_no_python(command, capsys):
     with suppress(SystemExit):

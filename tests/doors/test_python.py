@@ -38,7 +38,7 @@ CALLS = {
     "wtal.make_targets(snippets, n_snippets=np.int32(40), n_classes=1)": None,
     "wtal.make_targets([[30, 40]], n_snippets=40, n_classes=1)": "instances must be of type Instances",
     "wtal.delta_targets([[0.5]], [[0.25]])": None,
-    "wtal.delta_targets(None, None)": "labels must be an array",
+    "wtal.delta_targets(None, None)": "targets must be an array",
     "wtal.write_predictions('p.json', found, ['Run'])": r'predictions must be .*got Instances; write \{"name',
     "wtal.write_predictions('p.json', [found], ['Run'])": "predictions must be .*got list",
     "wtal.write_predictions('p.json', {'v': [[0, 1]]}, ['Run'])": r"predictions\['v'\] must be of type Instances",
@@ -55,7 +55,7 @@ CALLS = {
     "wtal.read_recipe(None)": "recipe must be a path",
     "wtal.train('demo', None)": "data must be a path, got None",
     "wtal.train('demo', 'store', seed='first')": "seed must be a whole number",
-    "wtal.train('thumos14-detector', store)": r"needs a trained run to learn from: `teacher=RUN`$",
+    "wtal.train('demo', store, 'taken')": r"taken holds a run already: `resume=True` goes on with it, `run=DIR` starts",
 }
 SETUP = """
 import json, sys
@@ -73,6 +73,8 @@ truth = wtal.Annotations(("Run",), {})
 store, rng = "store", np.random.default_rng(0)
 made = random_annotations(rng, n_train=2, n_test=1, n_classes=2)
 convert(synthetic_source(made, rng, n_dims=4), Path(store))
+Path("taken").mkdir()
+Path("taken/config.yaml").write_text("model: rskp")
 answers = {}
 for call in json.load(sys.stdin):
     try:

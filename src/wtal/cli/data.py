@@ -52,13 +52,13 @@ def main(arguments: Sequence[str]) -> None:
     command, *rest = arguments or ["--help"]
     if command in ("-h", "--help"):
         print(_help())
-    elif command in COMMANDS:
-        run_command(COMMANDS[command], f"wtal data {command}", rest)
+    elif command in SUBCOMMANDS:
+        run_command(SUBCOMMANDS[command], f"wtal data {command}", rest)
     else:
-        raise InputError(f"unknown command wtal data {command}{did_you_mean(command, COMMANDS)}\n{_help()}")
+        raise InputError(f"unknown command wtal data {command}{did_you_mean(command, SUBCOMMANDS)}\n{_help()}")
 
 
-def convert(
+def _convert(
     source: tyro.conf.Positional[Path],
     out: Out,
     layout: LayoutName | None = None,
@@ -103,7 +103,7 @@ def convert(
     print_store(out)
 
 
-def check(
+def _check(
     source: tyro.conf.Positional[Path],
     layout: LayoutName | None = None,
     tagging: Annotated[Tagging, tyro.conf.arg(name="")] = Tagging(),  # noqa: B008  frozen
@@ -120,7 +120,7 @@ def check(
         trim: RGB and flow of different length are fine, since convert will get --trim.
     """
     from wtal.data import check as checking
-    from wtal.data.findings import errors
+    from wtal.data.findings import only_errors
     from wtal.data.layouts import read_source
     from wtal.data.store import Store, is_store
 
@@ -132,11 +132,11 @@ def check(
             findings = checking.check_source(listed, trim=trim, progress=progress)
     print_findings(findings)
     console().print(_verdict(findings))
-    if errors(findings):
+    if only_errors(findings):
         raise SystemExit(1)
 
 
-def synthesize(
+def _synthesize(
     out: Out,
     gt: Path | None = None,
     train_videos: int = 100,
@@ -184,14 +184,14 @@ def synthesize(
     print_store(out)
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"convert": convert, "check": check, "synthesize": synthesize}
+SUBCOMMANDS: dict[str, Callable[..., None]] = {"convert": _convert, "check": _check, "synthesize": _synthesize}
 
 
 def _help() -> str:
-    width = max(map(len, COMMANDS))
+    width = max(map(len, SUBCOMMANDS))
     lines = [
         f"  {name:<{width}}  {(inspect.getdoc(command) or '').partition(chr(10))[0]}"
-        for name, command in COMMANDS.items()
+        for name, command in SUBCOMMANDS.items()
     ]
     usage = "usage: wtal data COMMAND [options]        (wtal data COMMAND --help for the options)"
     return "\n".join(

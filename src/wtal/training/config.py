@@ -17,8 +17,8 @@ from wtal.evaluate.protocols import protocol_named
 from wtal.files import written_whole
 from wtal.pool import Pooling
 from wtal.propose import PAPER, Cut, Proposer
+from wtal.pseudo.candidates import QUARTER, Flanks
 from wtal.pseudo.delta import First, Schedule, Stage
-from wtal.pseudo.flanks import QUARTER, Flanks
 from wtal.pseudo.linpro import Rows, Solution
 from wtal.reading import read_yaml, refusing
 from wtal.typed import as_path, parse, plain
@@ -83,6 +83,8 @@ class BoxSettings:
 
     least_weight: float = 0.3
     """A box's weight is its score over the best one of its class in the video; boxes of less weight are left out."""
+    teacher: str | None = None
+    """The recipe of the teacher that is trained first if none is given; null: one has to be given."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.least_weight <= 1:
