@@ -186,7 +186,7 @@ def checked(kind: Any, given: Any, where: str) -> Any:
     wtal.errors.InputError: n_snippets must be a whole number, got 5.5
     """
     origin, arguments = get_origin(kind), get_args(kind)
-    if is_dataclass(given) and isinstance(given, get_args(kind) or kind):  # made in Python already
+    if is_dataclass(given) and type(given) in (kind, *arguments):  # made in Python already
         return given
     if origin in (Union, types.UnionType):
         return _one_of(kind, given, where)
