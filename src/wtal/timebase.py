@@ -66,7 +66,7 @@ class TimeBase:
         >>> TimeBase(offset_snippets=-0.5).end_s(25)
         15.68
         """
-        return float(self.to_seconds(np.array(float(n_snippets))))
+        return float(self.to_seconds(np.array([float(n_snippets)]))[0])
 
     def to_positions(self, seconds: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Grid positions at these seconds: the inverse of `to_seconds`."""
