@@ -22,10 +22,10 @@ from wtal.report.build import report
 from wtal.training import Execution, train
 
 NAMES = {
-    "html": "\"><script>document.title='run'</script>",
-    "attribute": "' onload=document.title='run' x='",
-    "image": "<img src=x onerror=\"document.title='run'\">",
-    "markdown": "[a](javascript:document.title='run') | **b** | `c`",
+    "html": "\"><script>document.title='stolen'</script>",
+    "attribute": "' onload=document.title='stolen' x='",
+    "image": "<img src=x onerror=\"document.title='stolen'\">",
+    "markdown": "[a](javascript:document.title='stolen') | **b** | `c`",
     "latex": r"\input{/etc/passwd} 100% & $x_1^2$ ~ #{",
     "formula": '=HYPERLINK("http://127.0.0.1/","x")',
     "sum": "@SUM(1+1)",
@@ -127,13 +127,13 @@ def test_the_page_runs_nothing_and_breaks_no_table(browser: Any, made: Path) -> 
     page.goto((made / "page.html").as_uri())
     assert said == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert page.title() != "run"
+    assert page.title() == "run"
     for kind in ("html", "latex", "formula"):
         assert page.get_by_text(NAMES[kind]).count() > 0, kind
     widths = page.evaluate(
-        """[...document.querySelectorAll('table')].map(table => [...table.rows].map(
+        """[...document.querySelectorAll('table tbody')].map(body => [...body.rows].map(
             row => [...row.cells].reduce((sum, cell) => sum + cell.colSpan, 0)))"""
     )
-    assert widths
-    assert all(len(set(rows)) == 1 for rows in widths), widths
+    assert len(widths) > 3
+    assert all(len(set(rows)) <= 1 for rows in widths), widths
     page.close()
