@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from wtal.data import Store, VideoRecord
-from wtal.data.check import Length, check_durations, check_features, check_source, check_store, check_tags
+from wtal.data.check import check_features, check_source, check_store, check_tags
 from wtal.data.convert import convert
+from wtal.data.durations import Length, check_durations
 from wtal.data.layouts import read_source
 from wtal.data.source import Given
 from wtal.errors import InputError

@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 from jaxtyping import Float
 
 from wtal.annotations import Annotations
+from wtal.data.durations import Length, check_durations
 from wtal.data.findings import Finding, only_errors
 from wtal.data.source import Source
 from wtal.data.store import Store
@@ -19,8 +18,6 @@ from wtal.progress import Progress, silent, tracked
 
 _STILL = "right if nothing moves in it, as in a still picture; otherwise extract its features again"
 LONG = 10_000  # snippets: 1.8 hours at the usual rate
-SLACK = 0.1  # of the duration: extractors drop the last, incomplete snippets and some readers drop frames
-SLACK_S = 3.0  # seconds on top, for short videos
 
 
 def unknown_tags(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
@@ -149,69 +146,3 @@ def _check_widths(widths: dict[str, tuple[int, ...]]) -> list[Finding]:
 def _last_end(truth: Annotations | None, name: str) -> float | None:
     video = truth.videos.get(name) if truth else None
     return float(video.instances.ends.max()) if video is not None and len(video.instances) else None
-
-
-@dataclass(frozen=True)
-class Length:
-    """A video's number of snippets, and where its last true instance ends, if that is known."""
-
-    record: VideoRecord
-    snippets: int
-    last_end_s: float | None = None
-
-    @property
-    def seconds(self) -> float:
-        """How long the features last on the video's time base."""
-        return self.snippets * self.record.timebase.snippet_s
-
-
-def check_durations(lengths: Sequence[Length]) -> list[Finding]:
-    """Videos whose features last longer or shorter than the video does, or end before the last annotated action.
-
-    If most videos disagree, one finding says so with the frame rate that would fit: the time base is wrong, not
-    the videos.
-    """
-    timed = [(one, one.record.duration_s) for one in lengths if one.record.duration_s]
-    off = [(one, d) for one, d in timed if abs(one.seconds - d) > SLACK * d + SLACK_S]
-    findings = []
-    if len(off) > 3 and 2 * len(off) > len(timed):
-        findings.append(_rate_is_wrong(off, len(timed)))
-    else:
-        for one, d in off:
-            clock = one.record.timebase
-            what = (
-                f"{one.snippets} snippets · {clock.stride_frames:g} frames / {clock.fps:g} fps = "
-                f"{one.seconds:.1f} s, but the video lasts {d:.1f} s"
-            )
-            fix = f"its features fit {clock.fps * one.seconds / d:.1f} fps: correct fps or duration, or extract again"
-            findings.append(Finding("warning", one.record.name, what, fix))
-    ended = [
-        one
-        for one in lengths
-        if not one.record.duration_s
-        and one.last_end_s is not None
-        and one.last_end_s > (1 + SLACK) * one.seconds + SLACK_S
-    ]
-    if ended:
-        first = ended[0]
-        what = (
-            f"{len(ended)} videos have actions after the end of their features: "
-            f"{some([one.record.name for one in ended])} (the first: {first.last_end_s:.1f} s, features "
-            f"end at {first.seconds:.1f} s)"
-        )
-        findings.append(Finding("warning", None, what, "the features are cut off or the fps is wrong: --fps"))
-    return findings
-
-
-def _rate_is_wrong(off: list[tuple[Length, float]], n: int) -> Finding:
-    factor = median(one.seconds / d for one, d in off)
-    clock = off[0][0].record.timebase
-    what = (
-        f"{len(off)} of {n} videos do not last as long as their features say at {clock.fps:g} fps and "
-        f"{clock.stride_frames:g} frames per snippet"
-    )
-    fix = (
-        f"--fps {clock.fps * factor:.1f} would fit the median video; features resampled to a fixed number per "
-        f"video need --stretch"
-    )
-    return Finding("error", None, what, fix)
