@@ -48,14 +48,14 @@ class Tagging:
 def main(arguments: Sequence[str]) -> None:
     """Run the sub-command that the arguments name."""
     tyro.extras.subcommand_cli_from_dict(
-        {name: plain_help(command) for name, command in SUBCOMMANDS.items()},
+        {name: plain_help(command) for name, command in COMMANDS.items()},
         prog="wtal data",
         description=described("Data sets: convert, check, generate.", "wtal data"),
         args=list(arguments),
     )
 
 
-def _convert(
+def convert(
     source: tyro.conf.Positional[Path],
     out: Out,
     layout: LayoutName | None = None,
@@ -100,7 +100,7 @@ def _convert(
     print_store(out)
 
 
-def _check(
+def check(
     source: tyro.conf.Positional[Path],
     layout: LayoutName | None = None,
     tagging: Annotated[Tagging, tyro.conf.arg(name="")] = Tagging(),  # noqa: B008  frozen
@@ -117,7 +117,7 @@ def _check(
         trim: RGB and flow of different length are fine, since convert will get --trim.
     """
     from wtal.data import check as checking
-    from wtal.data.findings import only_errors
+    from wtal.data.findings import errors
     from wtal.data.layouts import read_source
     from wtal.data.store import Store, is_store
 
@@ -129,11 +129,11 @@ def _check(
             findings = checking.check_source(listed, trim=trim, progress=progress)
     print_findings(findings)
     console().print(_verdict(findings))
-    if only_errors(findings):
+    if errors(findings):
         raise SystemExit(1)
 
 
-def _synthesize(
+def synthesize(
     out: Out,
     gt: Path | None = None,
     train_videos: int = 100,
@@ -181,7 +181,7 @@ def _synthesize(
     print_store(out)
 
 
-SUBCOMMANDS: dict[str, Callable[..., None]] = {"convert": _convert, "check": _check, "synthesize": _synthesize}
+COMMANDS: dict[str, Callable[..., None]] = {"convert": convert, "check": check, "synthesize": synthesize}
 
 
 def console() -> "Console":

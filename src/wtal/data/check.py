@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from wtal.annotations import Annotations
 from wtal.data.durations import Length, check_durations
-from wtal.data.findings import Finding, only_errors
+from wtal.data.findings import Finding, errors
 from wtal.data.source import Source
 from wtal.data.store import Store
 from wtal.data.streams import Streams, by_stream, unequal_lengths
@@ -20,7 +20,7 @@ _STILL = "right if nothing moves in it, as in a still picture; otherwise extract
 LONG = 10_000  # snippets: 1.8 hours at the usual rate
 
 
-def unknown_tags(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
+def unknown_labels(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
     """The tags that the class list lacks, each with the videos that carry it."""
     wrong: dict[str, list[str]] = {}
     for record in records:
@@ -37,9 +37,9 @@ def unknown_tags(records: Sequence[VideoRecord], classes: Sequence[str]) -> list
     ]
 
 
-def check_tags(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
+def check_labels(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
     """What is wrong with the tags: unknown names, videos without any, classes that nothing teaches."""
-    findings = unknown_tags(records, classes)
+    findings = unknown_labels(records, classes)
     training = [record for record in records if record.split == "train"]
     if untagged := [record.name for record in training if not record.tags]:
         what = f"{len(untagged)} training videos have no tag: {some(untagged)}"
@@ -74,7 +74,7 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
                 findings.append(Finding("warning", name, f"{stream} {what}", _STILL))
             else:
                 findings.append(found(f"{stream} {what}"))
-    if only_errors(findings):
+    if errors(findings):
         return findings
     if t == 1:
         findings.append(Finding("warning", name, "has one snippet only", "nothing can be localized in it"))
@@ -98,7 +98,7 @@ def _wrong_values(array: Float[np.ndarray, "t d"]) -> str:
 
 def check_source(source: Source, *, trim: bool = False, progress: Progress = silent) -> list[Finding]:
     """Everything that is wrong with a source. Reads all of its features, one video at a time."""
-    findings = [*source.findings, *check_tags(source.records, source.classes)]
+    findings = [*source.findings, *check_labels(source.records, source.classes)]
     lengths, widths = [], {}
     for record in tracked(source.records, "checking", progress):
         try:
@@ -116,7 +116,7 @@ def check_source(source: Source, *, trim: bool = False, progress: Progress = sil
 def check_store(store: Store, *, progress: Progress = silent) -> list[Finding]:
     """Everything that is wrong with a store, its bytes included: they must be those that were written."""
     records = tuple(store.records.values())
-    findings = check_tags(records, store.classes)
+    findings = check_labels(records, store.classes)
     truth = store.truth() if store.has_truth else None
     digest = hashlib.blake2b(digest_size=16)
     lengths = []
