@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wtal.errors import InputError
 from wtal.figures.page import PageBlock, Plot, Side
@@ -27,6 +27,9 @@ from wtal.propose import Fusion, Nms
 from wtal.pseudo.templates import TEMPLATES
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.fork import beginning, first_targets, training_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: the data sets of the paper, and what a table calls them
 DATA_SETS = {"thumos14": "THUMOS14", "activitynet13": "ActivityNet1.3"}
@@ -136,7 +139,7 @@ TEMPERATURE = Experiment(
 
 def _over_temperature(
     rows: Sequence[TableRow], ours: Sequence[Sequence[Measure | None]], protocols: Sequence[str]
-) -> Any:
+) -> "Figure":
     temperatures = [float(row.title) for row in rows]
     lines = []
     for number, protocol in enumerate(protocols):
