@@ -128,18 +128,11 @@ def find_candidates(
     >>> found.instances.segments.tolist(), found.instances.scores.round(3).tolist()
     ([[1.0, 5.0], [2.0, 4.0]], [0.5, 0.7])
     """
-    tcam = _checked(tcam, "the TCAM")
-    if tcam.ndim != 2:
-        raise InputError(f"the TCAM must be (snippets, classes), got shape {tcam.shape}")
+    tcam, cut = _checked_curves(tcam, cut)
     t, c = tcam.shape
-    levels = _checked_thresholds(thresholds)
-    chosen = _checked_classes(classes, c)
+    levels, chosen = _checked_thresholds(thresholds), _checked_classes(classes, c)
     if upsample < 1:
         raise InputError(f"upsample must be 1 or more cells per snippet, got {upsample}")
-    if cut is not None:
-        cut = _checked(cut, "the cutting curve")
-        if cut.shape not in {(t,), (t, c)}:
-            raise InputError(f"the cutting curve must be ({t},) or ({t}, {c}) like the TCAM, got {cut.shape}")
     if video_score_weight and video_scores is None:
         raise InputError("video_score_weight is not 0, so video_scores are needed: one per class")
     if video_scores is not None and video_scores.shape != (c,):
@@ -147,7 +140,6 @@ def find_candidates(
             f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}; "
             "if its last column is background, give n_classes"
         )
-
     parts = []
     for class_id in chosen:
         scoring = _upsampled(tcam[:, class_id], upsample)
@@ -192,6 +184,18 @@ def _upsampled(curve: Float[np.ndarray, " t"], factor: int) -> Float[np.ndarray,
     if factor == 1 or len(curve) == 0:
         return curve
     return np.interp((np.arange(len(curve) * factor) + 0.5) / factor - 0.5, np.arange(len(curve)), curve)
+
+
+def _checked_curves(tcam: Curves, cut: Curves | None) -> tuple[Float[np.ndarray, "t c"], Curves | None]:
+    tcam = _checked(tcam, "the TCAM")
+    if tcam.ndim != 2:
+        raise InputError(f"the TCAM must be (snippets, classes), got shape {tcam.shape}")
+    if cut is not None:
+        t, c = tcam.shape
+        cut = _checked(cut, "the cutting curve")
+        if cut.shape not in {(t,), (t, c)}:
+            raise InputError(f"the cutting curve must be ({t},) or ({t}, {c}) like the TCAM, got {cut.shape}")
+    return tcam, cut
 
 
 def _checked(values: Curves, what: str) -> Float[np.ndarray, "..."]:
