@@ -19,6 +19,7 @@ from wtal.progress import Progress, silent, tracked
 from wtal.propose import Proposer
 from wtal.pseudo.candidates import Candidates
 from wtal.reading import names_of, read_json, refusing
+from wtal.sight import Sight
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -148,17 +149,14 @@ class Localizer:
         classes: Int[np.ndarray, " k"] | None = None,
     ) -> Instances:
         """Instances of one video in snippets, best first; of these `classes` alone, if they are known."""
-        settings = proposer or self.card.proposer
+        return self.look(name, features)(proposer, classes=classes).instances
+
+    def look(self, name: str, features: Shaped[np.ndarray, "..."]) -> Sight:
+        """What the model sees in one video, from which instances are made by its settings or by others."""
         if self.teacher is None or self.card.pool is None:
-            return settings.of_maps(self.maps(name, features), classes=classes).instances
-        if settings.cut != self.card.proposer.cut:
-            raise InputError("a detector finds boxes itself, so that settings of the cut do nothing; set combine alone")
-        own = settings.combine(self.candidates(name, features)).instances
-        if classes is not None:
-            own = own[np.isin(own.class_ids, classes)]
-        # what overlaps decays once, when both are together
-        proposer = self.teacher.card.proposer.without_decay()
-        return self.card.pool(self.teacher.found(name, features, proposer, classes=classes), own)
+            return Sight(self.maps(name, features), self.card.proposer)
+        teacher = self.teacher.look(name, features)
+        return Sight(self.candidates(name, features), self.card.proposer, teacher, self.card.pool)
 
     def candidates(self, name: str, features: Shaped[np.ndarray, "..."]) -> Candidates:
         """The boxes that a detector finds by itself, in snippets."""

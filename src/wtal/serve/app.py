@@ -25,9 +25,9 @@ from wtal.serve.catalogue import Catalogue
 from wtal.serve.guard import Guard, TooLargeError, refusal
 from wtal.serve.served import Recent, Served
 from wtal.video.playable import browser_type, playable
-from wtal.view.page import STATIC, shell
 
 Query = Mapping[str, str]
+STATIC = Path(__file__).parents[1] / "view" / "static"
 #: levels that one may ask for at once: more would only cost time
 MOST_LEVELS = 200
 
@@ -112,6 +112,12 @@ def application(
         HTTPException: _failed,
     }
     return Guard(Starlette(routes=routes, exception_handlers=refusals), host=host, token=token)  # type: ignore[arg-type]
+
+
+def shell(content: Mapping[str, Any]) -> str:
+    """The page around what it shows."""
+    text = json.dumps(content).replace("<", "\\u003c")
+    return f'<!doctype html><meta charset="utf-8"><script type="application/json" id="wtal-data">{text}</script>'
 
 
 class _Api:
