@@ -18,6 +18,7 @@ COMMANDS = {
     "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
+    "serve": "Runs with their videos in a browser, live; correct what is wrong.",
     "paper": "One of the paper's tables or figures, from training to the page.",
     "completion": "A script with which your shell completes all of this.",
     "help": "The options of a command, such as wtal help train.",
@@ -28,6 +29,7 @@ _EXTRAS = {
     "train": ("train",),
     "tune": ("train",),
     "report": ("report",),
+    "serve": ("serve",),
     "paper": ("train", "report"),
 }
 
