@@ -17,6 +17,7 @@ COMMANDS = {
     "localize": "Find instances in a video, in features, or in anybody's activation maps.",
     "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
+    "view": "A page with the video, what was found when, and what the model sees.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
     "serve": "Runs with their videos in a browser, live; correct what is wrong.",
     "paper": "One of the paper's tables or figures, from training to the page.",
@@ -29,6 +30,7 @@ _EXTRAS = {
     "train": ("train",),
     "tune": ("train",),
     "report": ("report",),
+    "view": ("train",),
     "serve": ("serve",),
     "paper": ("train", "report"),
 }
