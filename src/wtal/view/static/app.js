@@ -30,13 +30,11 @@ const least = () => limits[measure()] ?? video.least;
 const value = (one) => one.confidence ?? one.score / best();
 const shown = () => video.instances.filter((one) => (one.stands || lanesShown.all.checked) && value(one) >= least() - 1e-9);
 const inTime = (some) => [...some].sort((a, b) => a.start - b.start || a.end - b.end);
+// the classes that matter here with a colour each: tagged ones, true ones, then what was found, the surest first
 const palette = () => {
-  const labels = video.classes.filter((name) => relevant().has(name));
-  return new Map(labels.map((name, number) => [name, `c${number % 6}`]));
+  const all = [...(video.truth ?? []), ...(editable ? corrections.segments : []), ...shown()];
+  return new Map([...new Set([...(video.tags ?? []), ...all.map((one) => one.label)])].map((name, n) => [name, `c${n % 6}`]));
 };
-const relevant = () => new Set([
-  ...(video.tags ?? []), ...(video.truth ?? []).map((one) => one.label), ...shown().map((one) => one.label),
-  ...(editable ? corrections.segments.map((one) => one.label) : [])]);
 const leastSaid = () => (sure() ? `${Math.round(100 * least())} %` : `a score of ${(least() * best()).toFixed(2)}`);
 
 // ---- parts ---------------------------------------------------------------------------------------------------------
