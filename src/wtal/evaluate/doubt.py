@@ -24,7 +24,8 @@ def doubts(found: Mapping[str, Instances], tags: Mapping[str, Collection[int]] |
     >>> doubts({"a": sure, "b": unsure}, {"b": [0, 1]})
     {'a': 0.0, 'b': 0.821}
     """
-    best: Float[np.ndarray, " c"] = np.zeros(1 + max((int(i.class_ids.max(initial=0)) for i in found.values()), default=0))
+    n_classes = 1 + max((int(one.class_ids.max(initial=0)) for one in found.values()), default=0)
+    best: Float[np.ndarray, " c"] = np.zeros(n_classes)
     for instances in found.values():
         np.maximum.at(best, instances.class_ids, instances.scores)
     out = {}
