@@ -10,6 +10,8 @@ RUN/model/              the trained model, for Localizer.load; in teacher/ that 
 RUN/corrections.json    the corrected videos that were learned from, if any
 RUN/boxes.json          what a detector is taught, in seconds; a box's score is its weight
 RUN/predictions.json    its instances in the test videos, in seconds
+RUN/held-out.json       those in training videos, each by a model trained without it; confidence is fitted to them
+RUN/folds/              these models, while they are trained
 RUN/evaluation.json     their scores, {} where the truth is not known; written last: a run that has it has ended
 """
 
@@ -102,6 +104,15 @@ class Run:
     def corrections(self) -> Path:
         """Where the corrections lie that are learned from."""
         return self.path / "corrections.json"
+
+    @property
+    def held_out(self) -> Path:
+        """Where instances of training videos lie, each by a model that has not learned from the video."""
+        return self.path / "held-out.json"
+
+    def fold(self, number: int, of: int) -> "Run":
+        """The run that is trained without one of `of` parts of the videos."""
+        return Run(self.path / "folds" / f"{number}of{of}")
 
     @property
     def boxes(self) -> Path:
