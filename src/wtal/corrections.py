@@ -135,7 +135,8 @@ def segments_of(given: Any, classes: Collection[str], duration_s: float) -> tupl
         start, end, label = one.get("start"), one.get("end"), one.get("label")
         origin = one.get("origin", "added")
         if not (_is_number(start) and _is_number(end) and 0 <= start < end <= duration_s + 1e-3 < inf):
-            raise InputError(f"{where} must have 0 <= start < end <= {duration_s:g} s, got {_short(start)} and {_short(end)}")
+            got = f"{_short(start)} and {_short(end)}"
+            raise InputError(f"{where} must have 0 <= start < end <= {duration_s:g} s, got {got}")
         if not isinstance(label, str) or label not in classes:
             hint = did_you_mean(str(label), classes)
             raise InputError(f"{where} has the label {_short(label)}, which is not among the classes{hint}")

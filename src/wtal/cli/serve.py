@@ -82,7 +82,8 @@ def serve(
         at = listener.getsockname()[1]
         shown = f"http://{f'[{host}]' if ':' in host else host}:{at}/"
         console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
-        console.print(f"{sum(len(one.found) for one in served):,} videos at {shown}" + (" (with ?token=…)" * bool(token)))
+        count = sum(len(one.found) for one in served)
+        console.print(f"{count:,} videos at {shown}" + ("?token=… with your secret" if token else ""))
         if edit is not None:
             console.print(f"corrections are saved to {edit}")
         server = uvicorn.Server(
@@ -100,4 +101,5 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot listen at {host}, port {port}: {why}; choose another --port (0: a free one)") from error
+        what = f"cannot listen at {host}, port {port}: {why}"
+        raise InputError(f"{what}; choose another --port (0: a free one)") from error

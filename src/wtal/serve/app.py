@@ -25,9 +25,9 @@ from wtal.serve.catalogue import Catalogue
 from wtal.serve.guard import Guard, TooLargeError, refusal
 from wtal.serve.served import Recent, Served
 from wtal.video.playable import browser_type, playable
+from wtal.view.page import shell
 
 Query = Mapping[str, str]
-STATIC = Path(__file__).parents[1] / "view" / "static"
 #: levels that one may ask for at once: more would only cost time
 MOST_LEVELS = 200
 
@@ -90,14 +90,14 @@ def application(
     """
     api = _Api(runs, media or Media(None), corrections)
     title = ", ".join(one.name for one in runs)
-    page = shell({"mode": "live", "editable": corrections is not None, "title": title, "payloads": []})
+    page = shell(title=title, editable=corrections is not None)
 
     async def index(_: Request) -> Response:
         return HTMLResponse(page)
 
     routes = [
         Route("/", index),
-        Mount("/static", StaticFiles(directory=STATIC)),
+        Mount("/static", StaticFiles(packages=[("wtal.view", "static")])),
         Route("/api/videos", api.videos),
         Route("/api/video", api.video),
         Route("/api/corrections", api.corrections, methods=["GET"]),
@@ -112,12 +112,6 @@ def application(
         HTTPException: _failed,
     }
     return Guard(Starlette(routes=routes, exception_handlers=refusals), host=host, token=token)  # type: ignore[arg-type]
-
-
-def shell(content: Mapping[str, Any]) -> str:
-    """The page around what it shows."""
-    text = json.dumps(content).replace("<", "\\u003c")
-    return f'<!doctype html><meta charset="utf-8"><script type="application/json" id="wtal-data">{text}</script>'
 
 
 class _Api:

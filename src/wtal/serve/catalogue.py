@@ -1,17 +1,18 @@
 """The list of all runs' videos: sorted, searched, paged. Rows are made once; a request only picks and joins them."""
 
 import json
-import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from wtal.annotations import Annotations
-from wtal.errors import DataWarning, InputError
+from wtal.decide import decide
+from wtal.errors import InputError
 from wtal.evaluate import prepare, video_precision
-from wtal.evaluate.doubt import doubts, wrong_instances
+from wtal.evaluate.doubt import doubts, errors
+from wtal.instances import Instances
 from wtal.serve.served import Served
 
 Sort = Literal["doubt", "errors", "name"]
@@ -70,36 +71,34 @@ class Catalogue:
 
 def rows_of(one: Served) -> list[dict[str, Any]]:
     """What the list says of each video of a run."""
-    store = one.store
-    tags = {name: store.records[name].tags for name in one.found}
-    number = {label: i for i, label in enumerate(store.classes)}
-    unsure = doubts(one.found, {name: [number[tag] for tag in tags[name] if tag in number] for name in tags})
-    precision, wrong = _measured(one)
+    store, confidence = one.store, one.localizer.confidence()
+    decided = {name: decide(found, confidence) for name, found in one.found.items()}
+    unsure = doubts(decided, store.tag_ids())
+    precision, wrong = _measured(one, {name: decision.instances for name, decision in decided.items()})
     return [
         {
             "run": one.name,
             "name": name,
             "duration": round(store.duration_s(name), 3),
-            "tags": list(tags[name]) or None,
-            "found": len(found),
+            "tags": list(store.records[name].tags) or None,
+            "found": len(decision),
             "ap": precision.get(name),
             "doubt": unsure[name],
             "errors": wrong.get(name),
         }
-        for name, found in one.found.items()
+        for name, decision in decided.items()
     ]
 
 
-def _measured(one: Served) -> tuple[dict[str, float], dict[str, int]]:
-    """Average precision in percent within each video whose truth is known, and the number of its errors."""
+def _measured(one: Served, decided: Mapping[str, Instances]) -> tuple[dict[str, float], dict[str, int]]:
+    """Average precision in percent within each video whose truth is known, and the errors of what is decided for."""
     known = {} if one.truth is None else {n: v for n, v in one.truth.videos.items() if n in one.found}
     if one.truth is None or not any(len(video.instances) for video in known.values()):
         return {}, {}
     truth = Annotations(one.truth.classes, {name: replace(video, split="all") for name, video in known.items()})
-    found = {name: one.found[name] for name in known}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        case = prepare(found, truth, protocol=one.run.recipe.test.protocols[0], split="all")
-    if not len(case.truth):
-        return {}, {}
-    return {name: float(np.round(ap, 1)) for name, ap in video_precision(case).items()}, wrong_instances(case)
+    protocol = one.run.recipe.test.protocols[0]
+    ranked, chosen = (
+        prepare({name: found[name] for name in known}, truth, protocol=protocol, split="all")
+        for found in (one.found, decided)
+    )
+    return {name: float(np.round(ap, 1)) for name, ap in video_precision(ranked).items()}, errors(chosen)

@@ -183,6 +183,7 @@ def _declared_s(container: "InputContainer", stream: "VideoStream") -> Fraction 
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple["InputContainer", "VideoStream"]]:
+    """The file and the stream of its pictures; what is no video is an error that names it."""
     try:
         import av
         from av.stream import Disposition
