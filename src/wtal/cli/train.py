@@ -42,6 +42,7 @@ def main(arguments: Sequence[str]) -> None:
         seed: int | None = None,
         resume: bool = False,
         teacher: Path | None = None,
+        corrections: Path | None = None,
         fold: str | None = None,
         execution: Annotated[Execution, tyro.conf.arg(name="")] = Execution(),  # noqa: B008  frozen
     ) -> None:
@@ -66,17 +67,19 @@ def main(arguments: Sequence[str]) -> None:
             resume: Go on with the run in that folder, to the same result as if it had never stopped.
             teacher: Of a detector: the finished run that it learns from; or the recipe of one, which is trained first
                 (into runs/RECIPE-seedN, and reused if it is there).
+            corrections: What wtal serve --edit has saved: the corrected training videos' segments are learned from, the
+                tags of the others. With --resume a run keeps what it began with.
             fold: Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose
                 settings without a look at the test videos.
             execution: Where and how it is computed.
         """
         if videos is not None:
             tagging = Tagging(gt, tags)
-            _check_before_extraction(recipe, run, tagging, seed, resume, teacher, fold)
+            _check_before_extraction(recipe, run, tagging, seed, resume, teacher, corrections, fold)
             data = _extracted(videos, data, tagging, options, execution.device, skip_bad=skip_bad)
         elif data is None or tags is not None or gt is not None or options != ExtractorOptions() or skip_bad:
             raise InputError("wanted --data STORE, or --videos DIR --tags FILE, which the other options belong to")
-        _train(recipe, data, run, seed, resume, teacher, fold, execution, arguments)
+        _train(recipe, data, run, seed, resume, teacher, corrections, fold, execution, arguments)
 
     run_command(train, "wtal train", arguments)
 
@@ -88,12 +91,14 @@ def _check_before_extraction(
     seed: int | None,
     resume: bool,
     teacher: Path | None,
+    corrections: Path | None,
     fold: str | None,
 ) -> None:
     """Refuse now what training would refuse after hours of extraction."""
     import warnings
 
     from wtal.data.tags import read_tagged
+    from wtal.formats import read_annotations
     from wtal.training import Run, read_recipe
 
     recipe = read_recipe(recipe_path)
@@ -101,6 +106,8 @@ def _check_before_extraction(
     run.check_teacher(recipe, teacher)
     if teacher is not None:
         _recipe_of_teacher(teacher)
+    if corrections is not None:
+        read_annotations(corrections)
     if fold is not None:
         _fold(fold)
     table = tagging.tags or tagging.gt
@@ -169,6 +176,7 @@ def _train(
     seed: int | None,
     resume: bool,
     teacher: Path | None,
+    corrections: Path | None,
     fold: str | None,
     execution: Execution,
     arguments: Sequence[str],
@@ -188,10 +196,27 @@ def _train(
             teacher = _usual_folder(teacher, recipe, seed, store.part)
             if not Run(teacher).ended:
                 with training_progress() as progress:
-                    train(first, store, teacher, seed=seed, resume=True, execution=execution, progress=progress)
+                    train(
+                        first,
+                        store,
+                        teacher,
+                        seed=seed,
+                        resume=True,
+                        corrections=corrections,
+                        execution=execution,
+                        progress=progress,
+                    )
         with training_progress() as progress:
             run = train(
-                recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, progress=progress
+                recipe,
+                store,
+                begun,
+                seed=seed,
+                resume=resume,
+                teacher=teacher,
+                corrections=corrections,
+                execution=execution,
+                progress=progress,
             )
     if _leads():
         _print_result(run)

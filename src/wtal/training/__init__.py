@@ -29,6 +29,7 @@ def train(
     seed: int | None = None,
     resume: bool = False,
     teacher: Path | str | None = None,
+    corrections: Path | str | None = None,
     execution: Execution = Execution(),  # noqa: B008  frozen
     progress: Progress = silent,
 ) -> Run:
@@ -44,6 +45,8 @@ def train(
         resume: Whether the run in that folder continues from its newest checkpoint, to the same bits as if it had
             never stopped; it starts if there is none.
         teacher: Of a detector: the finished run whose instances it is taught.
+        corrections: What people have said happens when in some of the training videos: a file that wtal serve --edit
+            has saved, or annotations. A run that is resumed keeps those that it began with.
         execution: Where and how it is computed.
         progress: Called as progress(step, completed, total, detail) whenever training has got further: step
             "training" counts epochs, with the losses in the detail; "boxes", "targets" and "predictions" count videos.
@@ -69,6 +72,7 @@ def train(
         seed=seed,
         resume=resume,
         teacher=None if teacher is None else Path(teacher),
+        corrections=None if corrections is None else Path(corrections),
         execution=execution,
         progress=progress,
     )

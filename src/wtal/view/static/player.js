@@ -1,0 +1,92 @@
+// The video, or, where there is none that plays, a mark in time that can be moved.
+
+import { clamp, el } from "./dom.js";
+
+export class Player {
+  constructor(moved) {
+    this.moved = moved;
+    this.loop = null;
+    this.time = 0;
+    this.duration = 0;
+    this.video = el("video", { controls: true, playsinline: true, preload: "metadata", tabindex: "-1" });
+    this.video.muted = true; // autoplay by a key is then never refused; the sound is one click away
+    this.note = el("p", { class: "note", role: "status" });
+    this.element = el("div", { class: "screen" }, this.video, this.note);
+    for (const event of ["timeupdate", "seeked", "pause"]) this.video.addEventListener(event, () => this.follow());
+    this.video.addEventListener("play", () => this.run());
+    this.video.addEventListener("loadedmetadata", () => {
+      if (this.time) this.video.currentTime = this.time;
+    });
+    this.video.addEventListener("error", () => this.fail());
+  }
+
+  load({ url, type }, name, duration) {
+    this.video.pause();
+    this.loop = null;
+    this.time = 0;
+    this.duration = duration;
+    this.type = type;
+    this.usable = Boolean(url);
+    this.element.classList.toggle("without", !url);
+    this.video.setAttribute("aria-label", `video ${name}`);
+    if (url) {
+      this.note.textContent = "";
+      this.video.src = url;
+    } else {
+      this.video.removeAttribute("src");
+      this.video.load();
+      this.note.textContent = "No video file here, only its features. Click anywhere in the timeline to move the mark.";
+    }
+  }
+
+  fail() {
+    if (!this.video.getAttribute("src")) return;
+    this.usable = false;
+    this.element.classList.add("without");
+    const address = this.video.getAttribute("src");
+    const file = address.startsWith("data:") ? "the video in this page" : decodeURIComponent(address.split("/").pop());
+    const code = this.video.error?.code;
+    this.note.textContent =
+      (code === 4 || code === 3
+        ? `Your browser cannot play ${file}: it is not where the page expects it, or it is in a format that browsers do not play, such as AVI.`
+        : `${file} could not be loaded.`) +
+      " Everything below works without it. To watch it here, make the page again with --embed, which puts a copy that plays into the page.";
+  }
+
+  get playing() { return this.usable && !this.video.paused; }
+
+  toggle() {
+    if (!this.usable) return;
+    if (this.video.paused) this.video.play().catch(() => {});
+    else this.video.pause();
+  }
+
+  seek(seconds) {
+    this.time = clamp(seconds, 0, this.duration);
+    if (this.usable) this.video.currentTime = this.time;
+    this.moved();
+  }
+
+  setLoop(segment) {
+    this.loop = segment;
+    if (segment && (this.time < segment.start || this.time >= segment.end)) this.seek(segment.start);
+  }
+
+  follow() {
+    if (!this.usable || this.video.readyState === 0) return;
+    this.time = this.video.currentTime;
+    if (this.loop && this.playing && (this.time >= this.loop.end || this.time < this.loop.start - 0.5)) {
+      this.video.currentTime = this.time = this.loop.start;
+    }
+    this.moved();
+  }
+
+  run() {
+    const step = () => {
+      if (!this.playing) return;
+      this.follow();
+      requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  }
+}
