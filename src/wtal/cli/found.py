@@ -29,8 +29,8 @@ class Output:
         ending = next((end for end in sorted(FORMATS, key=len)[::-1] if path.name.lower().endswith(end)), None)
         if form is None and ending is None:
             raise InputError(
-                f"{path} does not end with {', '.join(FORMATS)} or .html, so its form is not known; --form names one, and then "
-                "-o may be a folder, for a file for each video"
+                f"{path} does not end with {', '.join(FORMATS)} or .html, so its form is not known; --form names one, "
+                "and then -o may be a folder, for a file for each video"
             )
         module = NAMES[form] if form is not None else FORMATS[ending or ""]
         #: whether it is one file for one video
