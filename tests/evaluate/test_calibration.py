@@ -5,6 +5,7 @@ import pytest
 
 from wtal.errors import InputError
 from wtal.evaluate.calibration import Calibration, Judged, fit, judged, reliability
+from wtal.evaluate.target_quality import calibration, calibration_error
 from wtal.instances import Instances
 from wtal.typed import parse, plain
 
@@ -20,7 +21,8 @@ def test_confidence_is_the_probability_that_made_the_data() -> None:
     fitted = fit(simulated(0), "these")
     assert fitted is not None
     at = np.linspace(0.1, 0.9, 9)
-    np.testing.assert_allclose(fitted(at), np.sqrt(at), atol=0.1)
+    np.testing.assert_allclose(fitted(at), np.sqrt(at), atol=0.15)
+    assert abs(fitted(at) - np.sqrt(at)).mean() < 0.06
     assert (np.diff(fitted(np.linspace(-1, 2, 200))) >= 0).all()
     assert fitted.videos == 400
     assert sum(fitted.found) == 1600
@@ -39,20 +41,18 @@ def test_the_promised_precision_holds_on_other_videos() -> None:
         fitted.least_for(80)
 
 
-def test_reliability_shows_what_is_wrong_with_a_model_that_is_sure_of_the_wrong() -> None:
-    """Fitted and checked on the same videos, chance would look like knowledge."""
-    rng = np.random.default_rng(0)
-    n = 60
-    noise = Judged(rng.random(n), rng.random(n) < 0.5, np.arange(n))
-    checked = reliability(noise)
-    assert checked is not None
-    assert checked.n.sum() == n
-    fitted = fit(noise)
+@pytest.mark.parametrize("seed", range(3))
+def test_reliability_is_of_videos_that_a_fit_has_not_seen(seed: int) -> None:
+    """Checked on the videos that it was fitted to, chance would look like knowledge."""
+    rng = np.random.default_rng(seed)
+    noise = Judged(rng.random(60), rng.random(60) < 0.5, np.arange(60))
+    fitted, checked = fit(noise), reliability(noise)
     assert fitted is not None
-    said = fitted(noise.prominence)
-    in_sample = abs(np.array([noise.right[said == one].mean() - one for one in np.unique(said)])).max()
-    assert checked.error > 5
-    assert checked.error > 100 * in_sample or in_sample < 0.2
+    assert checked is not None
+    assert checked.n.sum() == 60
+    mean, share, n = calibration(fitted(noise.prominence), noise.right)
+    assert fitted.error == pytest.approx(checked.error, abs=0.01)
+    assert checked.error > calibration_error(mean, share, n) + 2
 
 
 def test_few_videos_never_make_certain() -> None:
