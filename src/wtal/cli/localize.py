@@ -344,9 +344,7 @@ def _journal(
 _NOTES = {"whole_video": "fills the video", "empty_flanks": "nothing beside it to compare"}
 
 
-def _print_table(
-    title: str, seen: "Seen", decision: "Decision", classes: Sequence[str], top: int, cut: Any
-) -> None:
+def _print_table(title: str, seen: "Seen", decision: "Decision", classes: Sequence[str], top: int, cut: Any) -> None:
     """What happens when, the best first."""
     from wtal.cli.table import print_table
 
@@ -359,7 +357,9 @@ def _print_table(
         start, end = best.segments[number]
         # a contrast below 0 says no more to a person than 0 does
         value = f"{max(best.scores[number], 0.0):.3f}" if sure is None else f"{100 * sure[number]:.0f} %"
-        rows.append((_clock(start), _clock(end), classes[best.class_ids[number]], value, ", ".join(map(_NOTES.get, odd))))  # type: ignore[arg-type]
+        rows.append(
+            (_clock(start), _clock(end), classes[best.class_ids[number]], value, ", ".join(map(_NOTES.get, odd)))
+        )  # type: ignore[arg-type]
     head = ["from", "to", "what", "score" if sure is None else "confidence", ""]
     columns = len(head) - (not any(row[-1] for row in rows))
     more = f" (the {len(best)} best of {len(decision)})" if len(best) < len(decision) else ""
