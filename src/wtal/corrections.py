@@ -72,7 +72,7 @@ class Corrections:
         """What is saved of each video, by name."""
         try:
             about = self.path.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         seen, videos = self._kept
         now = (about.st_ino, about.st_size, about.st_mtime_ns)

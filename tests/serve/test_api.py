@@ -83,7 +83,7 @@ def test_settings_that_make_no_sense_are_refused(client, bad):
 
 def test_unknown_runs_and_videos_are_404(client):
     assert client().get("/api/video?run=tiny&name=nothing").status_code == 404
-    assert "did you mean tiny?" in client().get("/api/video?run=tyni&name=test_00000").json()["error"]
+    assert "did you mean tiny?" in client().get("/api/video?run=tinny&name=test_00000").json()["error"]
     assert client().get("/api/video?run=tiny").status_code == 404
     assert client().get("/elsewhere").status_code == 404
 

@@ -101,7 +101,7 @@ def test_who_knows_the_token_gets_a_cookie_and_a_clean_address():
     assert "samesite=lax" in cookie
     assert "correct" not in cookie
     assert known.get("/").status_code == 200  # the client keeps the cookie
-    assert client(token="correct horse").get("/", cookies={"wtal-token": "x"}).status_code == 401
+    assert client(token="correct horse").get("/", headers={"cookie": "wtal-token=x"}).status_code == 401
 
 
 def test_with_a_token_pages_of_others_still_do_not_write():
