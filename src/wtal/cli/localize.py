@@ -1,8 +1,8 @@
 """`wtal localize`: instances by a trained run in videos or features, or in activation maps that any model has saved."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import tyro
 
 from wtal.cli.extract import use_threads
+from wtal.cli.found import Choice, Output, print_found, write_found
 from wtal.cli.parse import run_command
 from wtal.cli.progress import at_video, showing
 from wtal.errors import InputError, some
+from wtal.formats import NAMES
 from wtal.propose import PRESETS, Combine, Preset, Proposer
 from wtal.timebase import TimeBase
 from wtal.typed import choices
 
 if TYPE_CHECKING:
-    from wtal.decide import Decision
-    from wtal.evaluate.calibration import Calibration
-    from wtal.instances import Instances
-    from wtal.journal import Journal, Seen
     from wtal.localize import Localizer
-    from wtal.video.extractor import Extractor
-    from wtal.video.snippets import Sampling
+    from wtal.looking import Journal, Seen
 
 T = TypeVar("T")
 _DEFAULT = Path("predictions.json")
@@ -32,8 +29,10 @@ _DEFAULT = Path("predictions.json")
 _WAYS = choices(Combine)
 if TYPE_CHECKING:
     Way = str
+    Form = str
 else:
     Way = Literal[tuple(_WAYS)]
+    Form = Literal[tuple(NAMES)]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -47,6 +46,7 @@ def main(arguments: Sequence[str]) -> None:
         features: Path | None = None,
         split: str | None = None,
         output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None,
+        form: Form | None = None,
         everything: Annotated[bool, tyro.conf.arg(name="all")] = False,
         precision: float | None = None,
         top: int = 20,
@@ -77,6 +77,7 @@ def main(arguments: Sequence[str]) -> None:
             output: File to write, in the form that its ending says; by default predictions.json, but nothing is
                 written for video files. With video files each is kept when it is done: the same command goes on after
                 Ctrl-C, and looks at new videos alone.
+            form: The form, whatever the ending; with -o FOLDER, a file for each video.
             everything: Give the ranked list instead of a decision.
             precision: Decide such that this share of instances has the right class, such as 0.9.
             top: Instances of a video file that the table shows, the best ones.
@@ -105,30 +106,35 @@ def main(arguments: Sequence[str]) -> None:
             raise InputError(f"--split {split} is for a store: --features STORE")
         if everything and precision is not None:
             raise InputError("--precision is of a decision, and --all gives everything: leave one of them out")
-        if output is None and not videos:
-            output = _DEFAULT
-        if output is not None:
-            from wtal.formats import check_output
-
-            check_output(output)
+        if form is not None and output is None:
+            raise InputError(f"--form {form} is of what is written: name it with -o")
+        sink = Output(output or _DEFAULT, form)
         if threads is not None:
             use_threads(threads)
         if run is None:
             if tcam is not None:
-                choice = _Choice(everything, precision, None)
-                _write(output or _DEFAULT, *_with_maps(tcam, proposer, timebase), choice)
+                write_found(sink, *_with_maps(tcam, proposer, timebase), Choice(everything, precision, None))
             return
         if replace(timebase, offset_snippets=clock.offset_snippets) != clock:
             raise InputError(
                 "--fps and --stride-frames are known to the store and the run; set them when those are made"
             )
         localizer = _localizer(run, device, None if timebase == clock else timebase.offset_snippets)
-        choice = _Choice(everything, precision, localizer.confidence(proposer))
+        choice = Choice(everything, precision, localizer.confidence(proposer))
         if features is not None:
-            _write(output or _DEFAULT, _with_store(localizer, features, split, proposer), localizer.classes, choice)
+            write_found(sink, _with_store(localizer, features, split, proposer), localizer.classes, choice)
         else:
             _with_videos(
-                localizer, run, videos, asked, output, proposer, choice, device=device, top=top, skip_bad=skip_bad
+                localizer,
+                run,
+                videos,
+                asked,
+                sink if output else None,
+                proposer,
+                choice,
+                device=device,
+                top=top,
+                skip_bad=skip_bad,
             )
 
     localize.__doc__ = (localize.__doc__ or "").replace(
@@ -137,38 +143,10 @@ def main(arguments: Sequence[str]) -> None:
     run_command(localize, "wtal localize", arguments)
 
 
-class _Choice:
-    """Which of the instances that may be are given: all, or those that are decided for."""
-
-    def __init__(self, everything: bool, precision: float | None, confidence: "Calibration | None") -> None:
-        from wtal.localize import least_confidence
-
-        self.everything, self.confidence = everything, confidence
-        self._least = least_confidence(confidence, precision)  # which refuses what cannot be
-
-    def __call__(self, ranked: "Instances") -> "Decision":
-        from wtal.decide import Decision, decide
-
-        if self.everything:
-            return Decision(ranked)
-        return decide(ranked, self.confidence, least_confidence=self._least)
-
-    def said(self) -> str:
-        """What the numbers mean, in a line."""
-        if self.everything:
-            return "ranked lists, for mAP; without --all there are decisions"
-        if self.confidence is None:
-            return "decisions without a confidence, which wtal calibrate RUN --features STORE fits; all there is: --all"
-        return (
-            f"confidence is that of the class, not of the times, by {self.confidence.source} "
-            f"({self.confidence.videos} videos); all there is, for mAP: --all"
-        )
-
-
 def _with_maps(tcam: Path, proposer: Proposer, timebase: TimeBase) -> "tuple[dict[str, Seen], Sequence[str]]":
     from wtal.formats.maps import read_maps
-    from wtal.journal import Seen
     from wtal.localize import localize_maps
+    from wtal.looking import Seen
 
     maps = read_maps(tcam)
     with showing("localizing") as progress:
@@ -188,7 +166,7 @@ def _localizer(run: Path, device: str, offset: float | None) -> "Localizer":
 
 def _with_store(localizer: "Localizer", features: Path, split: str | None, proposer: Proposer) -> "dict[str, Seen]":
     from wtal.data.store import Store
-    from wtal.journal import Seen
+    from wtal.looking import Seen
 
     store = Store.open(features)
     with showing("localizing") as progress:
@@ -205,111 +183,57 @@ def _with_videos(
     run: Path,
     videos: Sequence[Path],
     asked: dict[str, Any],
-    output: Path | None,
+    output: Output | None,
     proposer: Proposer,
-    choice: _Choice,
+    choice: Choice,
     *,
     device: str,
     top: int,
     skip_bad: bool,
 ) -> None:
     from wtal.extract import find_videos
+    from wtal.looking import Seen, look
     from wtal.video.extractor import ExtractorOptions
 
     files = find_videos(videos)
+    if output is not None:
+        output.check(files)
     given = {name: value for name, value in asked.items() if value is not None}
     if given and "extractor" not in given and localizer.card.extraction is not None:
         given["extractor"] = localizer.card.extraction.extractor
     opened = localizer.open_extractor(ExtractorOptions(**given) if given else None, device=device)
-    looking = _Looking(localizer, opened, proposer, skip_bad)
-    journal = None if output is None else _journal(output, localizer, run, proposer, asked)
+    journal = None if output is None else _journal(output.path, localizer, run, proposer, asked)
     found: dict[str, Seen] = {}
+    broken: dict[str, InputError] = {}
     stopped = False
     try:
-        looking(files, journal, found)
+        with showing("looking", note=at_video) as progress:
+            for name, seen in look(
+                localizer, files, opened, proposer=proposer, journal=journal, skip_bad=skip_bad, progress=progress
+            ):
+                if isinstance(seen, InputError):
+                    broken[name] = seen
+                else:
+                    found[name] = seen
     except KeyboardInterrupt:
         stopped = True
     finally:  # what is done is given, whatever happened to the rest
         cut = None if localizer.teacher is not None else proposer.cut
         for name, seen in found.items():
-            _print_table(str(files[name]), seen, choice(seen.instances), localizer.classes, top, cut)
+            print_found(str(files[name]), seen, choice(seen.instances), localizer.classes, top, cut)
         if output is not None and found:
-            _write(output, found, localizer.classes, choice)
+            write_found(output, found, localizer.classes, choice)
         elif found:
             print(choice.said(), file=sys.stderr)
-    for name, why in looking.broken.items():
-        print(f"left out {name}: {why}", file=sys.stderr)
+    for error in broken.values():
+        print(f"left out: {error}", file=sys.stderr)
     if stopped:
         kept = "; the same command goes on from there" if journal is not None else ""
         print(f"stopped; {len(found)} of {len(files)} videos are done{kept}", file=sys.stderr)
         sys.exit(130)
-    if looking.broken:
-        print(f"{len(looking.broken)} of {len(files)} files could not be read and are left out", file=sys.stderr)
+    if broken:
+        print(f"{len(broken)} of {len(files)} files cannot be read and are left out", file=sys.stderr)
         sys.exit(1)
-
-
-@dataclass
-class _Looking:
-    """Goes through video files, one after the other."""
-
-    localizer: "Localizer"
-    opened: "tuple[Extractor, Sampling]"
-    proposer: Proposer
-    skip_bad: bool
-
-    def __post_init__(self) -> None:
-        #: files that cannot be read, and why
-        self.broken: dict[str, str] = {}
-
-    def __call__(self, files: Mapping[str, Path], journal: "Journal | None", found: "dict[str, Seen]") -> None:
-        """Look at the files that are not in the journal, and put what is there into `found`, one by one."""
-        from wtal.extract import fingerprint
-        from wtal.video.decode import probe
-
-        prints = {} if journal is None else {name: fingerprint(path) for name, path in files.items()}
-        left_s: dict[str, float] = {}
-        for name, path in files.items():
-            seen = None if journal is None else journal.get(name, prints[name])
-            if seen is not None:
-                found[name] = seen
-            else:
-                left_s[name] = self._readable(name, lambda path=path: probe(path).duration_s or 0.0)  # type: ignore[misc]
-        if found and left_s:
-            print(f"{len(found)} of {len(files)} videos are done already", file=sys.stderr)
-        done_s, total_s = 0.0, sum(length or 0.0 for length in left_s.values())
-        with showing("looking", note=at_video) as progress:
-            for name, length_s in left_s.items():
-                if length_s is None:
-                    continue
-
-                def of_all(step: str, at_s: float, _: float, detail: Mapping[str, Any], done: float = done_s) -> None:
-                    progress(step, done + at_s, total_s, detail)
-
-                seen = self._readable(name, lambda path=files[name], heard=of_all: self._seen(path, heard))  # type: ignore[misc]
-                done_s += length_s
-                if seen is not None:
-                    found[name] = seen
-                    if journal is not None:
-                        journal.add(name, prints[name], seen)
-
-    def _readable(self, name: str, read: Callable[[], T]) -> T | None:
-        """What reading a file gives; None if it cannot be read and may be left out."""
-        try:
-            return read()
-        except InputError as error:
-            if not self.skip_bad:
-                raise InputError(f"{error} (--skip-bad leaves it out; what is done is kept)") from error
-            self.broken[name] = str(error)
-            return None
-
-    def _seen(self, path: Path, progress: Callable[..., None]) -> "Seen":
-        from wtal.journal import Seen
-        from wtal.video.pipeline import video_features
-
-        made = video_features(path, *self.opened, progress=progress)
-        ranked = self.localizer(made.array, made.timebase, duration_s=made.duration_s, proposer=self.proposer)
-        clock = made.timebase.at(self.localizer.card.offset_snippets)
-        return Seen(ranked, clock, len(made.array), made.duration_s)
 
 
 def _journal(
@@ -319,8 +243,8 @@ def _journal(
     import hashlib
     import json
 
-    from wtal.journal import Journal
     from wtal.localize import model_folder
+    from wtal.looking import Journal
     from wtal.typed import plain
 
     weights = hashlib.blake2b(digest_size=16)
@@ -340,63 +264,11 @@ def _journal(
     return journal
 
 
-#: what a table says of an odd instance
-_NOTES = {"whole_video": "fills the video", "empty_flanks": "nothing beside it to compare"}
-
-
-def _print_table(title: str, seen: "Seen", decision: "Decision", classes: Sequence[str], top: int, cut: Any) -> None:
-    """What happens when, the best first."""
-    from wtal.cli.table import print_table
-
-    if not len(decision):
-        print(f"{title}: nothing found")
-        return
-    best, sure = decision.instances[:top], decision.confidence
-    rows = []
-    for number, odd in enumerate(seen.marks(best, cut)):
-        start, end = best.segments[number]
-        # a contrast below 0 says no more to a person than 0 does
-        value = f"{max(best.scores[number], 0.0):.3f}" if sure is None else f"{100 * sure[number]:.0f} %"
-        rows.append(
-            (_clock(start), _clock(end), classes[best.class_ids[number]], value, ", ".join(map(_NOTES.get, odd)))
-        )  # type: ignore[arg-type]
-    head = ["from", "to", "what", "score" if sure is None else "confidence", ""]
-    columns = len(head) - (not any(row[-1] for row in rows))
-    more = f" (the {len(best)} best of {len(decision)})" if len(best) < len(decision) else ""
-    print_table(head[:columns], [row[:columns] for row in rows], title=f"{title}{more}", left=(2, 4))
-
-
-def _clock(seconds: float) -> str:
-    """Seconds as a player shows them.
-
-    >>> _clock(3723.41)
-    '1:02:03.4'
-    """
-    tenths = round(seconds * 10)
-    minutes, rest = divmod(tenths, 600)
-    hours, minutes = divmod(minutes, 60)
-    return (f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{rest / 10:04.1f}"
-
-
-def _write(output: Path, found: "Mapping[str, Seen]", classes: Sequence[str], choice: _Choice) -> None:
-    """Write the instances and say what came out."""
-    from wtal.formats import write_predictions
-
-    given = {name: choice(seen.instances).written() for name, seen in found.items()}
-    write_predictions(output, given, classes)
-    total = sum(map(len, given.values()))
-    without = sum(not len(instances) for instances in given.values())
-    empty = f" ({without:,} videos without any)" if without else ""
-    print(f"{total:,} instances in {len(given):,} videos{empty} → {output}\n{choice.said()}", file=sys.stderr)
-    if choice.everything:
-        print(f"score them:  wtal evaluate {output} GT.json", file=sys.stderr)
-
-
 def _defaults(arguments: Sequence[str]) -> tuple[Proposer, TimeBase, str]:
     """Where the settings start from, which must be known before the options are parsed, and whose they are."""
     proposer, clock = PRESETS["recommended"], TimeBase()
     whose = "the preset recommended; a RUN has its own: wtal localize RUN --help shows them"
-    run = next((given for given in arguments if (Path(given) / "model" / "model.json").is_file()), None)
+    run = next((given for given in arguments if _holds_model(Path(given))), None)
     if run is not None:
         from wtal.localize import read_card
 
@@ -407,6 +279,10 @@ def _defaults(arguments: Sequence[str]) -> tuple[Proposer, TimeBase, str]:
         proposer, whose = PRESETS[preset], f"the preset {preset}"
     way = _chosen(arguments, "--combine", _WAYS)
     return (proposer.by(way) if way is not None else proposer), clock, whose
+
+
+def _holds_model(folder: Path) -> bool:
+    return (folder / "model.json").is_file() or (folder / "model" / "model.json").is_file()
 
 
 def _chosen(arguments: Sequence[str], option: str, known: Mapping[str, T]) -> T | None:

@@ -18,24 +18,24 @@ const many = live || page.payloads.length > 1;
 let video = null; // the payload that is shown
 let chosen = null; // an instance, a true one, or a corrected segment
 let looping = true;
-let least = 0.2; // what is less sure is hidden: a confidence, or a share of the best score
+const limits = {}; // what is less sure is hidden: where a reader has put the slider, by what it measures
 let asked = 0;
 
 // ---- what is shown -------------------------------------------------------------------------------------------------
 
 const sure = () => video.instances.some((one) => one.confidence !== null);
 const best = () => Math.max(...video.instances.map((one) => one.score), 1e-9);
-const value = (one) => one.confidence ?? (sure() ? 0 : one.score / best());
-const shown = () => video.instances.filter((one) => value(one) >= least - 1e-9 && (lanesShown.all.checked || !one.covered));
+const measure = () => (sure() ? "confidence" : "share of the best score");
+const least = () => limits[measure()] ?? video.least;
+const value = (one) => one.confidence ?? one.score / best();
+const shown = () => video.instances.filter((one) => (one.stands || lanesShown.all.checked) && value(one) >= least() - 1e-9);
 const inTime = (some) => [...some].sort((a, b) => a.start - b.start || a.end - b.end);
+// the classes that matter here with a colour each: tagged ones, true ones, then what was found, the surest first
 const palette = () => {
-  const labels = video.classes.filter((name) => relevant().has(name));
-  return new Map(labels.map((name, number) => [name, `c${number % 6}`]));
+  const all = [...(video.truth ?? []), ...(editable ? corrections.segments : []), ...shown()];
+  return new Map([...new Set([...(video.tags ?? []), ...all.map((one) => one.label)])].map((name, n) => [name, `c${n % 6}`]));
 };
-const relevant = () => new Set([
-  ...(video.tags ?? []), ...(video.truth ?? []).map((one) => one.label), ...shown().map((one) => one.label),
-  ...(editable ? corrections.segments.map((one) => one.label) : [])]);
-const leastSaid = () => (sure() ? `${Math.round(100 * least)} %` : `a score of ${(least * best()).toFixed(2)}`);
+const leastSaid = () => (sure() ? `${Math.round(100 * least())} %` : `a score of ${(least() * best()).toFixed(2)}`);
 
 // ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ const list = new VideoList(live ? findVideos : findHere, openVideo, { sorts: liv
 const title = el("h2", { class: "name" });
 const facts = el("p", { class: "facts" });
 const slider = el("input", { type: "range", min: "0", max: "100", step: "1", id: "least",
-  oninput: () => { least = Number(slider.value) / 100; if (chosen && !everything().includes(chosen)) chosen = null; draw(); } });
+  oninput: () => { limits[measure()] = Number(slider.value) / 100; if (chosen && !everything().includes(chosen)) chosen = null; draw(); } });
 const sliderSaid = el("output", { for: "least" });
 const items = el("ol", { class: "items" });
 const nothing = el("p", { class: "nothing" });
@@ -64,7 +64,7 @@ const fit = button("All", "Show all (0)", () => axis.fit());
 const position = el("output", { class: "time" });
 const help = helpDialog({ many, editable });
 const lanesShown = {
-  truth: toggle("true", true), members: toggle("candidates", true), nms: toggle("NMS", false), all: toggle("overlapping ones", false),
+  truth: toggle("true", true), members: toggle("candidates", true), nms: toggle("NMS", false), all: toggle("all it considered", false),
   activation: toggle("activation", true), attention: toggle("attention", true), target: toggle("labels", true), delta: toggle("change of labels", true),
 };
 
@@ -106,8 +106,8 @@ function draw() {
   title.textContent = video.name;
   facts.textContent = [video.tags?.length ? `tagged ${video.tags.join(", ")}` : null, clock(video.duration, false),
     many && video.run ? video.run : null].filter(Boolean).join(" · ");
-  slider.value = String(Math.round(100 * least));
-  sliderSaid.textContent = sure() ? `${Math.round(100 * least)} %` : `score ${(least * best()).toFixed(2)}`;
+  slider.value = String(Math.round(100 * least()));
+  sliderSaid.textContent = !least() ? "all" : sure() ? `${Math.round(100 * least())} %` : `score ${(least() * best()).toFixed(2)}`;
   nothing.textContent = visible.length ? "" : video.instances.length ? `Nothing found above ${leastSaid()}.` : "Nothing found in this video.";
   drawItems(visible, colours);
   drawLanes(visible, colours);
@@ -120,11 +120,11 @@ function drawLanes(visible, colours) {
   const top = Math.max(...video.nms.map((one) => one.score), 1e-9);
   const compared = new Set(video.nms.slice(0, visible.length)); // as many as there are others
   lanesShown.truth.field.hidden = !video.truth;
-  lanesShown.all.field.hidden = !video.instances.some((one) => one.covered);
+  lanesShown.all.field.hidden = video.instances.every((one) => one.stands);
   const groups = [...colours].map(([label, colour]) => {
     const of = (some) => some.filter((one) => one.label === label);
     const parts = [];
-    if (video.truth && lanesShown.truth.checked) parts.push({ kind: "true", name: "true", bars: of(video.truth) });
+    if (video.truth && lanesShown.truth.checked) parts.push({ kind: "true", name: "true", bars: of(video.truth), empty: "never" });
     if (editable) parts.push({ kind: "yours", name: "yours", bars: of(corrections.segments) });
     parts.push({ kind: "found", name: "found", bars: of(visible), empty: `nothing above ${leastSaid()}` });
     if (lanesShown.members.checked && chosen?.label === label && chosen.members?.length) {
@@ -349,8 +349,9 @@ async function ask(path, parameters, options = {}) {
   } catch {
     throw new Error("The server does not answer. Is wtal serve still running?");
   }
-  if (!answer.ok && !options.method) throw new Error((await answer.text()).slice(0, 300) || `The server says ${answer.status}.`);
-  return options.method ? answer : answer.json();
+  const content = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw Object.assign(new Error(content.error ?? `The server answers ${answer.status}.`), { status: answer.status });
+  return content;
 }
 
 const findVideos = (wanted) => ask("/api/videos", wanted);
@@ -359,7 +360,7 @@ function findHere({ q, offset, limit }) {
   const words = q.toLowerCase();
   const all = page.payloads.filter((one) => [one.name, ...(one.tags ?? [])].some((text) => text.toLowerCase().includes(words)));
   const videos = all.slice(offset, offset + limit).map((one) => ({ name: one.name, run: one.run, duration: one.duration,
-    tags: one.tags, found: one.instances.filter((made) => !made.covered).length }));
+    tags: one.tags, found: one.instances.filter((made) => made.stands).length }));
   return { total: all.length, videos };
 }
 
@@ -452,11 +453,10 @@ function follow() {
 
 async function putCorrections(name, body) {
   try {
-    const answer = await ask("/api/corrections", { name }, { method: "PUT", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
-    const said = await answer.text();
-    return answer.ok ? { status: 200, revision: JSON.parse(said).revision } : { status: answer.status, why: said.slice(0, 200) };
+    const options = { method: "PUT", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+    return { status: 200, ...await ask("/api/corrections", { name }, options) };
   } catch (error) {
-    return { status: 0, why: error.message };
+    return { status: error.status ?? 0, why: error.message };
   }
 }
 
@@ -555,7 +555,7 @@ function drawEdits(rest = true) {
   if (!editable || !video) return;
   const { state } = corrections;
   const trouble = state === "conflict" ? "Somebody else has changed this video since you opened it. Your edits are not saved."
-    : state === "offline" ? `Not saved: ${corrections.why ?? "the server does not answer"} Trying again …` : null;
+    : state === "offline" ? `Not saved. ${corrections.why} Trying again …` : null;
   editor.replaceChildren(...[
     el("p", { class: trouble ? "trouble" : "state", role: "status" }, trouble ?? STATES[state] + (corrections.done ? " · done" : "")),
     state === "conflict" ? el("div", { class: "tools" }, button("Take theirs", "Forget my edits", takeTheirs), button("Keep mine", "Save mine over theirs", keepMine, "solid")) : null,

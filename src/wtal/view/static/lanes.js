@@ -69,7 +69,10 @@ export class Lanes {
       bar.classList.toggle("chosen", one === chosen);
       bar.style.top = `${places.get(one) * (height + 2) + 2}px`;
       bar.style.height = `${height}px`;
-      if (lane.kind === "found" || lane.kind === "nms" || lane.kind === "member") bar.style.setProperty("--strength", strength(one));
+      if (lane.kind === "found" || lane.kind === "nms" || lane.kind === "member") {
+        bar.style.setProperty("--strength", strength(one));
+        bar.classList.toggle("weak", strength(one) < 0.65);
+      }
       if (editable && one === chosen && (lane.kind === "yours" || lane.kind === "found")) {
         for (const side of ["start", "end"]) bar.append(this.handle(one, side));
       }
@@ -102,13 +105,15 @@ export class Lanes {
   // where everything is now that the axis shows another stretch, or a bar has other ends
   place() {
     const { axis } = this;
+    const width = this.ruler.clientWidth || 600;
     for (const { one, bar } of this.bars) {
       const left = axis.share(one.start), right = axis.share(one.end);
       bar.hidden = right < 0 || left > 1;
       bar.style.left = `${100 * left}%`;
+      bar.classList.toggle("narrow", (right - left) * width < 36);
       bar.style.width = `max(3px, ${100 * (right - left)}%)`;
     }
-    const { step, ticks } = axis.ticks(this.ruler.clientWidth || 600);
+    const { step, ticks } = axis.ticks(width);
     this.ruler.replaceChildren(...ticks.map((tick) => {
       const mark = el("span", { class: "tick" }, clock(tick, step < 1));
       mark.style.left = `${100 * axis.share(tick)}%`;

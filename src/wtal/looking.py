@@ -1,12 +1,8 @@
-"""Videos that are done, kept one by one, so that nothing of a long `wtal localize` is lost or done twice.
-
-A file of JSON lines beside the output: the settings first, then a line for each video, on disk before the next begins.
-It holds ranked lists, so that another decision needs no second look at the videos.
-"""
+"""Many video files, one after the other; each is kept when it is done, so that nothing is lost or done twice."""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +11,19 @@ import numpy as np
 
 from wtal.decide import Mark, marks
 from wtal.errors import InputError
+from wtal.extract import fingerprint
 from wtal.files import written_whole
 from wtal.instances import Instances
-from wtal.propose import Cut
+from wtal.localize import Localizer
+from wtal.progress import Progress, silent
+from wtal.propose import Cut, Proposer
 from wtal.reading import from_json, read_text
 from wtal.timebase import TimeBase
 from wtal.typed import differences, parse, plain
+from wtal.video.decode import probe
+from wtal.video.extractor import Extractor
+from wtal.video.pipeline import video_features
+from wtal.video.snippets import Sampling
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +40,68 @@ class Seen:
         return marks(instances, self.clock, self.n_snippets, self.duration_s, cut)
 
 
+def look(
+    localizer: Localizer,
+    files: Mapping[str, Path],
+    opened: tuple[Extractor, Sampling],
+    *,
+    proposer: Proposer | None = None,
+    journal: "Journal | None" = None,
+    skip_bad: bool = False,
+    progress: Progress = silent,
+) -> Iterator[tuple[str, "Seen | InputError"]]:
+    """What is in each video file, as soon as it is known: first those that the journal has, then the others.
+
+    Args:
+        localizer: The trained model.
+        files: The video files by name.
+        opened: What turns them into features: `localizer.open_extractor()`.
+        proposer: Settings that take the place of the model's own.
+        journal: Where videos are kept that are done.
+        skip_bad: Give the error in place of what is in a file that cannot be read, instead of raising it.
+        progress: Hears how many seconds of video are done.
+    """
+    prints = {} if journal is None else {name: fingerprint(path) for name, path in files.items()}
+    left_s: dict[str, float] = {}
+    for name, path in files.items():
+        if journal is not None and (done := journal.get(name, prints[name])) is not None:
+            yield name, done
+            continue
+        try:
+            left_s[name] = probe(path).duration_s or 0.0
+        except InputError as error:
+            yield name, _left_out(error, skip_bad)
+    done_s, total_s = 0.0, sum(left_s.values())
+    for name, length_s in left_s.items():
+
+        def heard(step: str, at_s: float, _: float, detail: Mapping[str, Any], /, before_s: float = done_s) -> None:
+            progress(step, before_s + at_s, total_s, detail)
+
+        try:
+            made = video_features(files[name], *opened, progress=heard)
+            ranked = localizer(made.array, made.timebase, duration_s=made.duration_s, proposer=proposer)
+        except InputError as error:
+            yield name, _left_out(error, skip_bad)
+        else:
+            clock = made.timebase.at(localizer.card.offset_snippets)
+            seen = Seen(ranked, clock, len(made.array), made.duration_s)
+            if journal is not None:
+                journal.add(name, prints[name], seen)
+            yield name, seen
+        done_s += length_s
+
+
+def _left_out(error: InputError, skip_bad: bool) -> InputError:
+    if not skip_bad:
+        raise InputError(f"{error} (what is done is kept; --skip-bad leaves such files out)") from error
+    return error
+
+
 class Journal:
     """The videos that were done with the same settings, by name; what was done with others is dropped.
+
+    A file of JSON lines: the settings, then a line for each video, on disk before the next video begins. It holds
+    ranked lists, so that another decision needs no second look at the videos.
 
     Args:
         path: Where the journal lies; its folder may not be there yet.
