@@ -111,7 +111,7 @@ def _pictures(path: Path) -> Iterator[tuple[Fraction, int, Any]]:
         last = -1
         for begin, _, frame in timed(path, container, stream):
             # decoders of old formats mark frames with what they were; the encoder has to choose for itself
-            frame.pict_type = 0  # type: ignore[assignment]
+            frame.pict_type = 0
             frame.time_base, last = Fraction(1, _TICKS), max(last + 1, round(begin * _TICKS))
             frame.pts = last
             yield begin, 0, frame
