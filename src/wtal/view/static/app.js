@@ -126,7 +126,7 @@ function drawLanes(visible, colours) {
     const parts = [];
     if (video.truth && lanesShown.truth.checked) parts.push({ kind: "true", name: "true", bars: of(video.truth), empty: "never" });
     if (editable) parts.push({ kind: "yours", name: "yours", bars: of(corrections.segments) });
-    parts.push({ kind: "found", name: "found", bars: of(visible), empty: `nothing above ${leastSaid()}` });
+    parts.push({ kind: "found", name: "found", bars: of(visible), empty: least() ? `nothing above ${leastSaid()}` : "nothing" });
     if (lanesShown.members.checked && chosen?.label === label && chosen.members?.length) {
       const bars = chosen.members.map(([start, end, score]) => ({ start, end, score }));
       parts.push({ kind: "member", name: `from ${bars.length}`, bars });
@@ -354,7 +354,7 @@ async function ask(path, parameters, options = {}) {
   return content;
 }
 
-const findVideos = (wanted) => ask("/api/videos", wanted);
+function findVideos(wanted) { return ask("/api/videos", wanted); }
 
 function findHere({ q, offset, limit }) {
   const words = q.toLowerCase();
