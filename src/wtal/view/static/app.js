@@ -143,7 +143,7 @@ function drawLanes(visible, colours) {
 }
 
 function drawItems(visible, colours) {
-  const rest = editable ? corrections.open_among(visible) : visible;
+  const rest = editable ? corrections.openAmong(visible) : visible;
   const all = inTime(editable ? [...rest, ...corrections.segments] : rest);
   items.replaceChildren(...all.map((one) => {
     const mine = one.origin !== undefined;
@@ -200,7 +200,7 @@ function moved() {
 
 // ---- choosing ------------------------------------------------------------------------------------------------------
 
-const everything = () => (editable ? [...corrections.open_among(shown()), ...corrections.segments] : shown());
+const everything = () => (editable ? [...corrections.openAmong(shown()), ...corrections.segments] : shown());
 
 function choose(one) {
   chosen = one;
@@ -467,7 +467,7 @@ function accept(one) {
 }
 
 function acceptAll() {
-  const rest = corrections.open_among(shown());
+  const rest = corrections.openAmong(shown());
   if (!rest.length) return;
   corrections.edit(() => rest.forEach((one) => corrections.add(one, "accepted")));
   draw();

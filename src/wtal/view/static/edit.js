@@ -2,10 +2,9 @@
 
 import { memory } from "./dom.js";
 
-export const overlap = (a, b) => {
-  const shared = Math.min(a.end, b.end) - Math.max(a.start, b.start);
-  return shared <= 0 ? 0 : shared / (Math.max(a.end, b.end) - Math.min(a.start, b.start));
-};
+// how much of the shorter one of two segments the other covers
+const covered = (a, b) =>
+  Math.max(0, Math.min(a.end, b.end) - Math.max(a.start, b.start)) / Math.min(a.end - a.start, b.end - b.start);
 
 const plain = (segments) => segments.map(({ start, end, label, origin }) => ({ start, end, label, origin }));
 
@@ -91,9 +90,10 @@ export class Corrections {
 
   add({ start, end, label }, origin) { this.segments.push({ start, end, label, origin }); }
 
-  // the corrected segment that stands for a found instance, if there is one
-  of(found) { return this.segments.find((one) => one.label === found.label && overlap(one, found) > 0.5); }
-
-  // what is found but not yet decided about
-  open_among(found) { return found.filter((one) => !this.of(one) && !this.dismissed.includes(one)); }
+  // what is found but not yet decided about; of a video that is done nothing is
+  openAmong(found) {
+    const decided = (one) => this.segments.some((mine) =>
+      (mine.label === one.label || mine.origin === "relabelled") && covered(mine, one) > 0.5);
+    return this.done ? [] : found.filter((one) => !decided(one) && !this.dismissed.includes(one));
+  }
 }
