@@ -19,7 +19,10 @@ def test_the_policy_runs_our_scripts_and_nothing_else():
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)[1]
     assert "unsafe" not in policy
     assert "http" not in policy
-    for kind, pattern in (("script", r"<script(?: type=\"module\")?>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
+    for kind, pattern in (
+        ("script", r"<script(?: type=\"module\")?>(.*?)</script>"),
+        ("style", r"<style>(.*?)</style>"),
+    ):
         found = re.findall(pattern, text, flags=re.DOTALL)
         assert found
         allowed = re.search(rf"{kind}-src ([^;]+);", policy)[1].split()

@@ -68,7 +68,7 @@ export class Lanes {
         height > 20 ? el("span", {}, lane.kind === "yours" ? "" : percent) : null);
       bar.classList.toggle("chosen", one === chosen);
       bar.style.top = `${places.get(one) * (height + 2) + 2}px`;
-      bar.style.height = `${height}px`;
+      bar.style.height = bar.style.lineHeight = `${height}px`;
       if (lane.kind === "found" || lane.kind === "nms" || lane.kind === "member") {
         bar.style.setProperty("--strength", strength(one));
         bar.classList.toggle("weak", strength(one) < 0.65);
