@@ -56,7 +56,7 @@ export class Lanes {
 
   lane(group, lane, { chosen, strength, editable }) {
     const [places, n] = rows(lane.bars);
-    const height = lane.kind === "member" ? 5 : n > 6 ? 6 : n > 2 ? 11 : lane.kind === "found" || lane.kind === "yours" ? 22 : 12;
+    const height = lane.kind === "member" ? (n > 8 ? 3 : 5) : n > 6 ? 6 : n > 2 ? 11 : lane.kind === "found" || lane.kind === "yours" ? 22 : 12;
     const track = el("div", { class: "track" });
     track.style.height = `${Math.max(n, 1) * (height + 2) + 4}px`;
     for (const one of lane.bars) {
