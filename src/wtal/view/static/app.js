@@ -387,7 +387,7 @@ async function openVideo(wanted, start = 0) {
   axis.reset(video.duration);
   player.load(video.video, video.name, video.duration);
   document.body.classList.remove("listing");
-  list.mark(wanted);
+  list.mark(video);
   draw();
   axis.fit();
   player.seek(start);
