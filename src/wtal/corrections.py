@@ -60,8 +60,7 @@ class Corrections:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._seen: tuple[int, ...] | None = None
-        self._videos: dict[str, Correction] = {}
+        self._kept: tuple[tuple[int, ...], dict[str, Correction]] = (), {}  # in one, since threads share it
         self.videos()
 
     @property
@@ -73,13 +72,14 @@ class Corrections:
         """What is saved of each video, by name."""
         try:
             about = self.path.stat()
-        except FileNotFoundError:
-            self._seen, self._videos = None, {}
-            return self._videos
-        seen = (about.st_ino, about.st_size, about.st_mtime_ns)
-        if seen != self._seen:
-            self._videos, self._seen = _read(self.path), seen
-        return self._videos
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        seen, videos = self._kept
+        now = (about.st_ino, about.st_size, about.st_mtime_ns)
+        if seen != now:
+            videos = _read(self.path)
+            self._kept = now, videos
+        return videos
 
     def save(self, name: str, correction: Correction) -> int:
         """Replace what is saved of a video; the new revision, or StaleError if `correction.revision` is not the newest.
@@ -89,7 +89,7 @@ class Corrections:
             correction: What it is to be, with the revision that it was made from; 0: none was saved yet.
         """
         with self._locked() as history:
-            videos = dict(self.videos())
+            videos = _read(self.path) if self.path.exists() else {}  # afresh: a file's time is too coarse to rely on
             newest = videos[name].revision if name in videos else 0
             if correction.revision != newest:
                 raise StaleError(
@@ -99,7 +99,7 @@ class Corrections:
             saved = replace(correction, revision=newest + 1)
             line = {"saved": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "video": name, **asdict(saved)}
             _append(history, json.dumps(line, ensure_ascii=False))
-            _write(self.path, {**videos, name: saved})
+            _write(self.path, videos | {name: saved})
             return saved.revision
 
     @contextmanager

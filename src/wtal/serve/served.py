@@ -53,6 +53,7 @@ class Served:
     found: Mapping[str, Instances]
     """What was found in each video, in seconds."""
     _sights: Recent[Sight] = field(default_factory=lambda: Recent(64))
+    _looking: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def open(cls, path: Path, name: str, features: Path | None = None, *, progress: Progress = silent) -> "Served":
@@ -90,7 +91,12 @@ class Served:
         Of a detector and its teacher, the settings are those of the teacher, which is what cuts and fuses.
         """
         footage = replace(Footage.of_store(self.store, name, self.truth), url=url, type=kind)
-        sight = self._sights(name, lambda: self.localizer.look(name, footage.features))
+
+        def look() -> Sight:
+            with self._looking:  # a pass of the model uses all processors anyway
+                return self.localizer.look(name, footage.features)
+
+        sight = self._sights(name, look)
         if settings:
             sight = with_settings(sight, settings)
         return payload(self.localizer, footage, run=self.name, sight=sight, labels=self._labels)
