@@ -453,7 +453,8 @@ function follow() {
 
 async function putCorrections(name, body) {
   try {
-    const options = { method: "PUT", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+    const text = JSON.stringify(body); // which gets through even while the page is being closed, if it is small
+    const options = { method: "PUT", body: text, keepalive: text.length < 60000, headers: { "Content-Type": "application/json" } };
     return { status: 200, ...await ask("/api/corrections", { name }, options) };
   } catch (error) {
     return { status: error.status ?? 0, why: error.message };

@@ -22,8 +22,7 @@ export class Corrections {
     Object.assign(this, { past: [], future: [], state: segments ? "saved" : "clean", edits: 0 });
     const draft = name === null ? null : JSON.parse(memory.get(`draft.${name}`) ?? "null");
     if (draft) { // a save did not get through before the page was closed
-      this.segments = draft.segments;
-      this.done = draft.done;
+      Object.assign(this, draft);
       this.touch();
     }
   }
@@ -52,7 +51,7 @@ export class Corrections {
   touch() {
     this.state = "unsaved";
     this.edits += 1;
-    memory.set(`draft.${this.name}`, JSON.stringify({ segments: plain(this.segments), done: this.done }));
+    memory.set(`draft.${this.name}`, JSON.stringify({ revision: this.revision, segments: plain(this.segments), done: this.done }));
     this.later(500);
     this.changed();
   }

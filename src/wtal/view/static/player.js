@@ -9,7 +9,6 @@ export class Player {
     this.time = 0;
     this.duration = 0;
     this.video = el("video", { controls: true, playsinline: true, preload: "metadata", tabindex: "-1" });
-    this.video.muted = true; // autoplay by a key is then never refused; the sound is one click away
     this.note = el("p", { class: "note", role: "status" });
     this.element = el("div", { class: "screen" }, this.video, this.note);
     for (const event of ["timeupdate", "seeked", "pause"]) this.video.addEventListener(event, () => this.follow());
