@@ -85,7 +85,8 @@ def test_a_decision_by_default_and_the_ranked_list_on_request(made: Path, videos
     written = json.loads((run / "predictions.json").read_text())["results"]["a"]
     assert json.loads(everything.read_text())["results"]["a"] == written
 
-    truth = {"a": {"subset": "test", "annotations": [{"label": "Rise", "segment": [1.0, 3.0]}]}}
+    segments = [{"label": label, "segment": [1.0, 3.0]} for label in ("Rise", "Fall")]
+    truth = {"a": {"subset": "test", "annotations": segments}}
     (tmp_path / "gt.json").write_text(json.dumps({"database": truth}))
     for path, said in ((few, True), (everything, False)):
         main(["evaluate", str(path), str(tmp_path / "gt.json"), "--split", "test"])
