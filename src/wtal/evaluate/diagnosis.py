@@ -82,12 +82,11 @@ def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, bud
     right = found >= 0
     class_ids, truth_class_ids = case.predictions.class_ids, case.truth.class_ids
 
-    def map_of(kept: Bool[np.ndarray, " n"], truth: Int[np.ndarray, " m"]) -> float:
-        return 100.0 * float(ap_per_class(right[kept, None], class_ids[kept], truth).mean())
+    def map_of(kept: Bool[np.ndarray, " n"]) -> float:
+        return 100.0 * float(ap_per_class(right[kept, None], class_ids[kept], truth_class_ids).mean())
 
-    everything = np.ones(len(right), bool)
-    now = map_of(everything, truth_class_ids)
-    gains = {name: map_of(kinds != kind, truth_class_ids) - now for kind, name in enumerate(KINDS) if kind > 0}
+    now = map_of(kinds >= 0)
+    gains = {name: map_of(kinds != kind) - now for kind, name in enumerate(KINDS) if kind > 0}
     reached = np.zeros(len(truth_class_ids), bool)
     reached[found[right]] = True
     gains["missed"] = _map_without_missed(right, class_ids, truth_class_ids, reached) - now
