@@ -84,7 +84,7 @@ const timeline = el("section", { class: "timeline", "aria-label": "Timeline" },
   el("div", { class: "area" }, lanes.element, curves.element, hover, head));
 const area = timeline.querySelector(".area");
 
-const found = el("section", { class: "found", "aria-label": "Found" },
+const found = el("section", { class: "results", "aria-label": "Found" },
   title, facts,
   el("label", { class: "least", for: "least" }, el("span", {}, "Show what is at least this sure"), sliderSaid), slider,
   editor, nothing, items);
