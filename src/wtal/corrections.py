@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import IO, Any, Literal, get_args
+from typing import IO, Any, Literal, TypeGuard, get_args
 
 from wtal.errors import InputError, did_you_mean
 from wtal.files import written_whole
@@ -201,7 +201,7 @@ def _append(history: IO[bytes], line: str) -> None:
         raise InputError(f"cannot write {history.name}: {error.strerror or error}") from error
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -1,5 +1,7 @@
 """Videos come to the byte, only from the folder that was given, and in a form that browsers play."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -160,6 +162,14 @@ def test_odd_sizes_and_a_half_made_copy(tmp_path):
     cache = tmp_path / "cache"
     copy, _ = playable(tmp_path / "a.avi", cache)
     assert (probe(copy).width, probe(copy).height) == (50, 36)
+
+
+def test_without_a_decoder_endings_are_believed(client, folder, media, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    assert client(media=media).get("/media?name=plays").content == (folder / "plays.mp4").read_bytes()
+    answer = client(media=media).get("/media?name=old")
+    assert answer.status_code == 501
+    assert "wtal[video]" in answer.json()["error"]
 
 
 def test_a_broken_file_is_an_answer_not_a_crash(client, tmp_path):

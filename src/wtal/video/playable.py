@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from wtal.errors import MissingExtraError
 from wtal.files import written_whole
 from wtal.reading import refusing
 from wtal.video.decode import opened, timed
@@ -32,13 +33,19 @@ _making: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
 
 
 def browser_type(path: Path) -> str | None:
-    """The media type under which browsers play this file as it is; None if they do not."""
+    """The media type under which browsers play this file as it is; None if they do not.
+
+    Where nothing is installed that can look into it, the ending of its name is believed.
+    """
     kind, codecs = _PLAYED.get(path.suffix.lower(), ("", set()))
     if not kind:
         return None
-    with refusing(path), opened(path) as (container, stream):
-        inside = {one.codec_context.name for one in (stream, *container.streams.audio)}
-        plain = stream.codec_context.pix_fmt in (None, "yuv420p", "yuvj420p")
+    try:
+        with refusing(path), opened(path) as (container, stream):
+            inside = {one.codec_context.name for one in (stream, *container.streams.audio)}
+            plain = stream.codec_context.pix_fmt in (None, "yuv420p", "yuvj420p")
+    except MissingExtraError:
+        return kind
     return kind if plain and {_codec(name) for name in inside} <= codecs else None
 
 
@@ -111,7 +118,7 @@ def _pictures(path: Path) -> Iterator[tuple[Fraction, int, Any]]:
         last = -1
         for begin, _, frame in timed(path, container, stream):
             # decoders of old formats mark frames with what they were; the encoder has to choose for itself
-            frame.pict_type = 0  # type: ignore[assignment]
+            frame.pict_type = 0
             frame.time_base, last = Fraction(1, _TICKS), max(last + 1, round(begin * _TICKS))
             frame.pts = last
             yield begin, 0, frame
