@@ -60,8 +60,8 @@ class Catalogue:
         if offset < 0 or not 1 <= limit <= MOST:
             raise InputError(f"offset is 0 or more and limit 1 to {MOST}, got {offset} and {limit}")
         chosen = self._orders[sort]  # type: ignore[index]
-        if words := query.casefold().split():
-            chosen = [number for number in chosen if all(word in self._sought[number] for word in words)]
+        for word in query.casefold().split():
+            chosen = [number for number in chosen if word in self._sought[number]]
         rows = b",".join(
             self._texts[n] + (b',"corrected":true}' if self._names[n] in corrected else b',"corrected":false}')
             for n in chosen[offset : offset + limit]
