@@ -239,6 +239,14 @@ class Localizer:
         progress: Progress = silent,
     ) -> dict[str, Instances]:
         """Instances of each video of a store, or of one of its splits."""
+        self.refuse_other_features(store)
+        return {
+            name: self(store.features(name), store.timebase(name), duration_s=store.duration_s(name), proposer=proposer)
+            for name in tracked(store.names(split), "localizing", progress)
+        }
+
+    def refuse_other_features(self, store: Store) -> None:
+        """Make sure that a store's features are of the kind that the model has learned from."""
         made = read_extraction(store.extraction)
         if made is not None and self.card.extraction is not None:
             self.card.extraction.refuse_other(made, f"the features of {store.path}", "this model")
@@ -247,10 +255,6 @@ class Localizer:
                 f"the model wants features of the streams {dict(self.card.streams)}, "
                 f"{store.path} has {dict(store.streams)}"
             )
-        return {
-            name: self(store.features(name), store.timebase(name), duration_s=store.duration_s(name), proposer=proposer)
-            for name in tracked(store.names(split), "localizing", progress)
-        }
 
     def video(
         self,

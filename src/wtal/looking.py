@@ -70,7 +70,7 @@ def look(
         try:
             left_s[name] = probe(path).duration_s or 0.0
         except InputError as error:
-            yield name, _left_out(error, skip_bad)
+            yield name, left_out(error, skip_bad)
     done_s, total_s = 0.0, sum(left_s.values())
     for name, length_s in left_s.items():
 
@@ -81,7 +81,7 @@ def look(
             made = video_features(files[name], *opened, progress=heard)
             ranked = localizer(made.array, made.timebase, duration_s=made.duration_s, proposer=proposer)
         except InputError as error:
-            yield name, _left_out(error, skip_bad)
+            yield name, left_out(error, skip_bad)
         else:
             clock = made.timebase.at(localizer.card.offset_snippets)
             seen = Seen(ranked, clock, len(made.array), made.duration_s)
@@ -91,7 +91,8 @@ def look(
         done_s += length_s
 
 
-def _left_out(error: InputError, skip_bad: bool) -> InputError:
+def left_out(error: InputError, skip_bad: bool) -> InputError:
+    """The error of a file that cannot be read, if such files may be left out; otherwise it is raised."""
     if not skip_bad:
         raise InputError(f"{error} (what is done is kept; --skip-bad leaves such files out)") from error
     return error

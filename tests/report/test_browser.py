@@ -1,36 +1,23 @@
 """The page as a person meets it: in a browser, on a small screen, in the dark, on paper."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from browser import chromium
 from wtal.figures.page import Page, Plot, Section, Text, render
 from wtal.figures.table import Column, Table
 from wtal.figures.timeline import timeline
 from wtal.report.build import report
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'wtal[dev]'")
-
-#: by the names that Debian and others give it
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator["playwright.Browser"]:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium in CI; .ci/run ought to have installed it")
-        pytest.skip("needs Chromium, such as Debian's package chromium")
-    with playwright.sync_playwright() as started:
-        # the sandbox needs rights that containers and root do not have; the page is our own
-        opened = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
+def browser() -> Iterator[Any]:
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -22,11 +22,15 @@ class Output:
 
     def __init__(self, path: Path, form: str | None) -> None:
         self.path, self._form = path, form
+        #: whether it is a page to watch
+        self.page = form is None and path.suffix.lower() in (".html", ".htm")
+        if self.page:
+            return
         ending = next((end for end in sorted(FORMATS, key=len)[::-1] if path.name.lower().endswith(end)), None)
         if form is None and ending is None:
             raise InputError(
-                f"{path} does not end with {', '.join(FORMATS)}, so its form is not known; --form names one, and then "
-                "-o may be a folder, for a file for each video"
+                f"{path} does not end with {', '.join(FORMATS)} or .html, so its form is not known; --form names one, "
+                "and then -o may be a folder, for a file for each video"
             )
         module = NAMES[form] if form is not None else FORMATS[ending or ""]
         #: whether it is one file for one video
@@ -34,7 +38,7 @@ class Output:
 
     def check(self, names: Collection[str]) -> None:
         """Refuse several videos where one fits."""
-        if self.single and len(names) > 1:
+        if not self.page and self.single and len(names) > 1:
             form = self._form or self.path.suffix.lstrip(".").lower()
             raise InputError(
                 f"{self.path} can hold one video, and there are {len(names)}: -o FOLDER --form {form} writes a file "
@@ -57,7 +61,8 @@ class Choice:
         from wtal.localize import least_confidence
 
         self.everything, self.confidence = everything, confidence
-        self._least = least_confidence(confidence, precision)  # which refuses what cannot be
+        #: what the confidence must be at least
+        self.least = 0.0 if everything else least_confidence(confidence, precision)
 
     def __call__(self, ranked: "Instances") -> "Decision":
         """What is given of a video's ranked list."""
@@ -65,7 +70,7 @@ class Choice:
 
         if self.everything:
             return Decision(ranked)
-        return decide(ranked, self.confidence, least_confidence=self._least)
+        return decide(ranked, self.confidence, least_confidence=self.least)
 
     def said(self) -> str:
         """What the numbers mean, in a line."""

@@ -137,19 +137,15 @@ def _of_store(
 ) -> "list[Record]":
     import sys
 
-    from wtal.data.store import Store
     from wtal.extract import find_videos
     from wtal.training.run import Run
-    from wtal.view.build import payloads_of_store
+    from wtal.view.build import payloads_of_store, store_of
     from wtal.view.payload import RunLabels
 
     if embed and videos is None:
         raise InputError("--embed needs the video files: --videos FOLDER")
     folder = Run(run)
-    place = features or (folder.environment() or {}).get("data", {}).get("path")
-    if place is None:
-        raise InputError(f"{run} does not say where its data set is: name video files, or --features STORE")
-    store = Store.open(place)
+    store = store_of(folder, features)
     chosen = list(names)
     if not chosen:
         tested = split or (folder.recipe.test_split if folder.begun else None)

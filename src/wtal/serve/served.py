@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from wtal.annotations import Annotations
-from wtal.data.store import Store, is_store
+from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.localize import Localizer
 from wtal.progress import Progress, silent, tracked
 from wtal.sight import Sight
 from wtal.training.run import Run
+from wtal.view.build import store_of
 from wtal.view.payload import Footage, RunLabels, changed, payload
 
 T = TypeVar("T")
@@ -66,7 +67,7 @@ class Served:
             progress: Hears of the videos that are localized.
         """
         run, localizer = Run(path), Localizer.load(path)
-        store = _store(run, features)
+        store = store_of(run, features)
         if store.classes != localizer.classes or store.dimensions != localizer.card.dimensions:
             raise InputError(f"{store.path} has other classes or features than the model of {path}; see --features")
         found = {n: one for n, one in (run.predictions(store.classes) or {}).items() if n in store.records}
@@ -107,14 +108,3 @@ def with_settings(sight: Sight, settings: Mapping[str, Any]) -> Sight:
     if sight.teacher is not None:
         return replace(sight, teacher=with_settings(sight.teacher, settings))
     return replace(sight, proposer=changed(sight.proposer, **settings))
-
-
-def _store(run: Run, features: Path | None) -> Store:
-    if features is not None:
-        return Store.open(features)
-    known = (run.environment() or {}).get("data", {}).get("path")
-    if known is None:
-        raise InputError(f"{run.path} does not say which data set it was trained on: name its store, --features STORE")
-    if not is_store(Path(known)):
-        raise InputError(f"the data set of {run.path} is not at {known} any more: say where, --features STORE")
-    return Store.open(known)

@@ -5,17 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from wtal.annotations import Annotations
-from wtal.data.store import Store
+from wtal.data.store import Store, is_store
+from wtal.errors import InputError
 from wtal.localize import Localizer
 from wtal.progress import Progress, silent, tracked
 from wtal.propose import Proposer
+from wtal.training.run import Run
 from wtal.video.decode import probe
 from wtal.video.extractor import Extractor
 from wtal.video.pipeline import video_features
 from wtal.video.playable import browser_type, playable
 from wtal.video.snippets import Sampling
 from wtal.view.page import embedded, link_to
-from wtal.view.payload import Footage, Record, RunLabels, payload
+from wtal.view.payload import Footage, Record, RunLabels, payload, truth_of
 
 
 def payloads_of_files(
@@ -39,7 +41,7 @@ def payloads_of_files(
         page: Where the page will be, which links to the files.
         run: What the model's run is called.
         embed: Put the videos into the page.
-        truth: The true instances, where they are known, by the model's class numbers.
+        truth: The true instances, where they are known.
         proposer: Settings that take the place of the model's own.
         progress: Hears of seconds of video.
     """
@@ -51,8 +53,7 @@ def payloads_of_files(
             progress(step, before + at_s, max(total_s, before + at_s), detail)
 
         found = video_features(path, *opened, progress=of_all)
-        known = None if truth is None or name not in truth.videos else truth.videos[name].instances
-        footage = Footage(name, found.array, found.timebase, found.duration_s, truth=known)
+        footage = Footage(name, found.array, found.timebase, found.duration_s, truth=truth_of(truth, name))
         made.append(payload(localizer, with_video(footage, path, page, embed), run=run, proposer=proposer))
         done_s += found.duration_s
     return made
@@ -83,6 +84,7 @@ def payloads_of_store(
         labels: The run's pseudo labels.
         progress: Hears of videos.
     """
+    localizer.refuse_other_features(store)
     truth = store.truth() if store.has_truth else None
     made = []
     for name in tracked(list(names), "looking", progress):
@@ -99,3 +101,20 @@ def with_video(footage: Footage, path: Path, page: Path, embed: bool) -> Footage
         file, kind = playable(path)
         return replace(footage, url=embedded(file, kind), type=kind)
     return replace(footage, url=link_to(path, page), type=browser_type(path))
+
+
+def store_of(run: Run, features: Path | None) -> Store:
+    """The store that is named, or the one that a run was trained on.
+
+    Args:
+        run: The run.
+        features: The store; None: where the run found it.
+    """
+    if features is not None:
+        return Store.open(features)
+    known = (run.environment() or {}).get("data", {}).get("path")
+    if known is None:
+        raise InputError(f"{run.path} does not say which data set it was trained on: name its store, --features STORE")
+    if not is_store(Path(known)):
+        raise InputError(f"the data set of {run.path} is not at {known} any more: say where, --features STORE")
+    return Store.open(known)

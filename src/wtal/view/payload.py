@@ -17,11 +17,12 @@ from wtal.instances import Instances
 from wtal.localize import Localizer
 from wtal.maps import mean_map
 from wtal.overlap import iou
-from wtal.propose import Cut, Fusion, Nms, Proposals, Proposer
+from wtal.propose import Combine, Cut, Fusion, Nms, Proposals, Proposer
 from wtal.pseudo.delta import delta_targets
 from wtal.sight import Found, Sight
 from wtal.timebase import TimeBase
 from wtal.training.run import Run
+from wtal.typed import choices
 
 Record = dict[str, Any]
 #: classes whose activation is shown beside those of the tags and of the truth: the ones that are found best
@@ -40,7 +41,7 @@ class Footage:
         timebase: How the snippets lie on the video's clock.
         duration_s: How long it lasts.
         tags: Names of the classes that it carries; None if that is not known.
-        truth: Its true instances in seconds, by the model's class numbers; None if they are not known.
+        truth: Its true instances in seconds, each with the name of its class; None if they are not known.
         url: Where a browser finds the video; None: there is nothing to play.
         type: The kind of that file, such as video/mp4.
     """
@@ -50,16 +51,24 @@ class Footage:
     timebase: TimeBase
     duration_s: float
     tags: tuple[str, ...] | None = None
-    truth: Instances | None = None
+    truth: tuple[tuple[float, float, str], ...] | None = None
     url: str | None = None
     type: str | None = None
 
     @classmethod
     def of_store(cls, store: Store, name: str, truth: Annotations | None = None) -> "Footage":
         """A video of a store; `truth` is the store's, read once for all of its videos."""
-        known = None if truth is None or name not in truth.videos else truth.videos[name].instances
         features, clock, duration_s = store.features(name), store.timebase(name), store.duration_s(name)
-        return cls(name, features, clock, duration_s, store.records[name].tags or None, known)
+        return cls(name, features, clock, duration_s, store.records[name].tags or None, truth_of(truth, name))
+
+
+def truth_of(truth: Annotations | None, name: str) -> tuple[tuple[float, float, str], ...] | None:
+    """A video's true instances as `Footage` has them; None if they are not known."""
+    if truth is None or name not in truth.videos:
+        return None
+    known = truth.videos[name].instances
+    pairs = zip(known.segments.tolist(), known.class_ids.tolist(), strict=True)
+    return tuple((start, end, truth.classes[number]) for (start, end), number in pairs)
 
 
 class RunLabels:
@@ -120,7 +129,7 @@ def payload(
     shown = {*best[:MOST_CURVES], *(footage.tags or ())}
     truth = None
     if footage.truth is not None:
-        truth = [drawn.segment(*one) for one in zip(footage.truth.segments, footage.truth.class_ids, strict=True)]
+        truth = [{"start": _rounded(start), "end": _rounded(end), "label": name} for start, end, name in footage.truth]
         shown |= {one["label"] for one in truth}
     seen = tuple(name for name in localizer.classes if name in shown)
     return {
@@ -162,7 +171,7 @@ def settings_of(sight: Sight) -> Record:
         "threshold": getattr(combine, "threshold", None),
         "evidence": fusion.get("evidence"),
         "template": fusion.get("template"),
-        "combine": "fusion" if fusion else "nms",
+        "combine": next(name for name, way in choices(Combine).items() if isinstance(combine, way)),
     }
 
 
@@ -206,19 +215,21 @@ class _Drawn:
     duration_s: float
     classes: tuple[str, ...]
 
-    def segment(self, ends: Float[np.ndarray, " 2"], class_id: int | np.integer) -> Record:
-        return {"start": _rounded(ends[0]), "end": _rounded(ends[1]), "label": self.classes[int(class_id)]}
-
-    def seconds(self, instances: Instances) -> Float[np.ndarray, "n 2"]:
-        return self.clock.segments_to_seconds(instances.segments, duration_s=self.duration_s)
-
     def plain(self, instances: Instances) -> tuple[list[Record], Int[np.ndarray, " k"]]:
         """What a page says of each instance of which something is left inside the video, and which those are."""
         segments = self.clock.segments_to_seconds(instances.segments, duration_s=self.duration_s)
         rows = np.flatnonzero(segments[:, 0] < segments[:, 1])
         # a contrast below 0 says no more to a person than 0 does
         scores = np.maximum(instances.scores, 0.0)
-        records = [{**self.segment(segments[i], instances.class_ids[i]), "score": _rounded(scores[i])} for i in rows]
+        records = [
+            {
+                "start": _rounded(segments[i, 0]),
+                "end": _rounded(segments[i, 1]),
+                "label": self.classes[instances.class_ids[i]],
+                "score": _rounded(scores[i]),
+            }
+            for i in rows
+        ]
         return records, rows
 
     def instances(self, found: Found, confidence: Calibration | None, n_snippets: int, cut: Cut | None) -> list[Record]:

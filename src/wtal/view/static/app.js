@@ -84,7 +84,7 @@ const timeline = el("section", { class: "timeline", "aria-label": "Timeline" },
   el("div", { class: "area" }, lanes.element, curves.element, hover, head));
 const area = timeline.querySelector(".area");
 
-const found = el("section", { class: "found", "aria-label": "Found" },
+const found = el("section", { class: "results", "aria-label": "Found" },
   title, facts,
   el("label", { class: "least", for: "least" }, el("span", {}, "Show what is at least this sure"), sliderSaid), slider,
   editor, nothing, items);
@@ -126,7 +126,7 @@ function drawLanes(visible, colours) {
     const parts = [];
     if (video.truth && lanesShown.truth.checked) parts.push({ kind: "true", name: "true", bars: of(video.truth), empty: "never" });
     if (editable) parts.push({ kind: "yours", name: "yours", bars: of(corrections.segments) });
-    parts.push({ kind: "found", name: "found", bars: of(visible), empty: `nothing above ${leastSaid()}` });
+    parts.push({ kind: "found", name: "found", bars: of(visible), empty: least() ? `nothing above ${leastSaid()}` : "nothing" });
     if (lanesShown.members.checked && chosen?.label === label && chosen.members?.length) {
       const bars = chosen.members.map(([start, end, score]) => ({ start, end, score }));
       parts.push({ kind: "member", name: `from ${bars.length}`, bars });
@@ -143,7 +143,7 @@ function drawLanes(visible, colours) {
 }
 
 function drawItems(visible, colours) {
-  const rest = editable ? corrections.open_among(visible) : visible;
+  const rest = editable ? corrections.openAmong(visible) : visible;
   const all = inTime(editable ? [...rest, ...corrections.segments] : rest);
   items.replaceChildren(...all.map((one) => {
     const mine = one.origin !== undefined;
@@ -200,7 +200,7 @@ function moved() {
 
 // ---- choosing ------------------------------------------------------------------------------------------------------
 
-const everything = () => (editable ? [...corrections.open_among(shown()), ...corrections.segments] : shown());
+const everything = () => (editable ? [...corrections.openAmong(shown()), ...corrections.segments] : shown());
 
 function choose(one) {
   chosen = one;
@@ -354,7 +354,7 @@ async function ask(path, parameters, options = {}) {
   return content;
 }
 
-const findVideos = (wanted) => ask("/api/videos", wanted);
+function findVideos(wanted) { return ask("/api/videos", wanted); }
 
 function findHere({ q, offset, limit }) {
   const words = q.toLowerCase();
@@ -387,7 +387,7 @@ async function openVideo(wanted, start = 0) {
   axis.reset(video.duration);
   player.load(video.video, video.name, video.duration);
   document.body.classList.remove("listing");
-  list.mark(wanted);
+  list.mark(video);
   draw();
   axis.fit();
   player.seek(start);
@@ -453,7 +453,8 @@ function follow() {
 
 async function putCorrections(name, body) {
   try {
-    const options = { method: "PUT", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+    const text = JSON.stringify(body); // which gets through even while the page is being closed, if it is small
+    const options = { method: "PUT", body: text, keepalive: text.length < 60000, headers: { "Content-Type": "application/json" } };
     return { status: 200, ...await ask("/api/corrections", { name }, options) };
   } catch (error) {
     return { status: error.status ?? 0, why: error.message };
@@ -467,7 +468,7 @@ function accept(one) {
 }
 
 function acceptAll() {
-  const rest = corrections.open_among(shown());
+  const rest = corrections.openAmong(shown());
   if (!rest.length) return;
   corrections.edit(() => rest.forEach((one) => corrections.add(one, "accepted")));
   draw();

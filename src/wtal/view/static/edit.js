@@ -2,10 +2,9 @@
 
 import { memory } from "./dom.js";
 
-export const overlap = (a, b) => {
-  const shared = Math.min(a.end, b.end) - Math.max(a.start, b.start);
-  return shared <= 0 ? 0 : shared / (Math.max(a.end, b.end) - Math.min(a.start, b.start));
-};
+// how much of the shorter one of two segments the other covers
+const covered = (a, b) =>
+  Math.max(0, Math.min(a.end, b.end) - Math.max(a.start, b.start)) / Math.min(a.end - a.start, b.end - b.start);
 
 const plain = (segments) => segments.map(({ start, end, label, origin }) => ({ start, end, label, origin }));
 
@@ -23,8 +22,7 @@ export class Corrections {
     Object.assign(this, { past: [], future: [], state: segments ? "saved" : "clean", edits: 0 });
     const draft = name === null ? null : JSON.parse(memory.get(`draft.${name}`) ?? "null");
     if (draft) { // a save did not get through before the page was closed
-      this.segments = draft.segments;
-      this.done = draft.done;
+      Object.assign(this, draft);
       this.touch();
     }
   }
@@ -53,7 +51,7 @@ export class Corrections {
   touch() {
     this.state = "unsaved";
     this.edits += 1;
-    memory.set(`draft.${this.name}`, JSON.stringify({ segments: plain(this.segments), done: this.done }));
+    memory.set(`draft.${this.name}`, JSON.stringify({ revision: this.revision, segments: plain(this.segments), done: this.done }));
     this.later(500);
     this.changed();
   }
@@ -91,9 +89,10 @@ export class Corrections {
 
   add({ start, end, label }, origin) { this.segments.push({ start, end, label, origin }); }
 
-  // the corrected segment that stands for a found instance, if there is one
-  of(found) { return this.segments.find((one) => one.label === found.label && overlap(one, found) > 0.5); }
-
-  // what is found but not yet decided about
-  open_among(found) { return found.filter((one) => !this.of(one) && !this.dismissed.includes(one)); }
+  // what is found but not yet decided about; of a video that is done nothing is
+  openAmong(found) {
+    const decided = (one) => this.segments.some((mine) =>
+      (mine.label === one.label || mine.origin === "relabelled") && covered(mine, one) > 0.5);
+    return this.done ? [] : found.filter((one) => !decided(one) && !this.dismissed.includes(one));
+  }
 }

@@ -56,7 +56,7 @@ export class Lanes {
 
   lane(group, lane, { chosen, strength, editable }) {
     const [places, n] = rows(lane.bars);
-    const height = lane.kind === "member" ? 5 : n > 6 ? 6 : n > 2 ? 11 : lane.kind === "found" || lane.kind === "yours" ? 22 : 12;
+    const height = lane.kind === "member" ? (n > 8 ? 3 : 5) : n > 6 ? 6 : n > 2 ? 11 : lane.kind === "found" || lane.kind === "yours" ? 22 : 12;
     const track = el("div", { class: "track" });
     track.style.height = `${Math.max(n, 1) * (height + 2) + 4}px`;
     for (const one of lane.bars) {
@@ -68,7 +68,7 @@ export class Lanes {
         height > 20 ? el("span", {}, lane.kind === "yours" ? "" : percent) : null);
       bar.classList.toggle("chosen", one === chosen);
       bar.style.top = `${places.get(one) * (height + 2) + 2}px`;
-      bar.style.height = `${height}px`;
+      bar.style.height = bar.style.lineHeight = `${height}px`;
       if (lane.kind === "found" || lane.kind === "nms" || lane.kind === "member") {
         bar.style.setProperty("--strength", strength(one));
         bar.classList.toggle("weak", strength(one) < 0.65);

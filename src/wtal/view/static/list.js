@@ -44,15 +44,16 @@ export class VideoList {
   draw() {
     this.note.textContent = this.total ? count(this.total, "video") : "No video has that in its name or tags.";
     this.more.hidden = this.videos.length >= this.total;
+    const runs = new Set(this.videos.map((one) => one.run)).size;
     this.items.replaceChildren(...this.videos.map((one) => {
-      const facts = [clock(one.duration, false), count(one.found, "instance")];
+      const facts = [runs > 1 ? one.run : null, clock(one.duration, false), count(one.found, "instance")];
       if (one.ap !== null && one.ap !== undefined) facts.push(`AP ${one.ap.toFixed(0)} %`);
       if (one.errors) facts.push(count(one.errors, "error"));
       if (one.doubt !== null && one.doubt !== undefined) facts.push(`doubt ${Math.round(100 * one.doubt)} %`);
       const button = el("button", { type: "button", class: "entry", onclick: () => this.open(one) },
         el("strong", {}, one.name, one.corrected ? el("span", { class: "ok", title: "corrected" }, " ✓") : null),
         one.tags?.length ? el("span", { class: "tags" }, one.tags.join(" · ")) : null,
-        el("span", { class: "facts" }, facts.join(" · ")));
+        el("span", { class: "facts" }, facts.filter(Boolean).join(" · ")));
       button.classList.toggle("chosen", this.same(one, this.current));
       return el("li", {}, button);
     }));

@@ -9,7 +9,6 @@ export class Player {
     this.time = 0;
     this.duration = 0;
     this.video = el("video", { controls: true, playsinline: true, preload: "metadata", tabindex: "-1" });
-    this.video.muted = true; // autoplay by a key is then never refused; the sound is one click away
     this.note = el("p", { class: "note", role: "status" });
     this.element = el("div", { class: "screen" }, this.video, this.note);
     for (const event of ["timeupdate", "seeked", "pause"]) this.video.addEventListener(event, () => this.follow());
@@ -44,13 +43,10 @@ export class Player {
     this.usable = false;
     this.element.classList.add("without");
     const address = this.video.getAttribute("src");
-    const file = address.startsWith("data:") ? "the video in this page" : decodeURIComponent(address.split("/").pop());
-    const code = this.video.error?.code;
-    this.note.textContent =
-      (code === 4 || code === 3
-        ? `Your browser cannot play ${file}: it is not where the page expects it, or it is in a format that browsers do not play, such as AVI.`
-        : `${file} could not be loaded.`) +
-      " Everything below works without it. To watch it here, make the page again with --embed, which puts a copy that plays into the page.";
+    this.note.textContent = `${address.startsWith("/media") ? "The server's copy of this video does not play here."
+      : address.startsWith("data:") ? "Your browser cannot play the video in this page."
+        : `Your browser cannot play ${decodeURIComponent(address.split("/").pop())}: it is not where the page expects it, or in a form that browsers do not play, such as AVI. `
+          + "wtal view … --embed makes a page with a copy inside that plays."} Everything below works without it.`;
   }
 
   get playing() { return this.usable && !this.video.paused; }
