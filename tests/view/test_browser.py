@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from browser import HOSTILE, quiet_page
+from browser import HOSTILE, quiet_page, wait
 from videos import write_video
 from wtal.data.store import Store
 from wtal.localize import Localizer
@@ -40,7 +40,7 @@ def drawn(page: Any) -> int:
 
 
 def ready(page: Any) -> None:
-    page.wait_for_function("document.querySelector('video').readyState > 0")
+    wait(page, "document.querySelector('video')?.readyState > 0")
 
 
 def test_a_click_seeks_and_loops_and_the_slider_hides(browser, address, payloads, name):
@@ -93,7 +93,7 @@ def test_keys_do_everything(browser, address, payloads, name):
         page.keyboard.press("Escape")
         assert page.locator(".chosen.bar").count() == 0
         page.keyboard.press(" ")
-        page.wait_for_function("!document.querySelector('video').paused")
+        wait(page, "!document.querySelector('video').paused")
         page.keyboard.press(" ")
         assert page.evaluate("document.querySelector('video').paused")
         ticks = page.locator(".tick").all_inner_texts()
@@ -109,7 +109,7 @@ def test_keys_do_everything(browser, address, payloads, name):
         assert page.locator("h2.name").inner_text() == other
         # labels of each generation, and their change
         assert page.locator(".chart").count() == 4
-        page.wait_for_function(f"location.hash.includes({json.dumps(other)})")
+        wait(page, f"location.hash.includes({json.dumps(other)})")
         page.reload()
         assert page.locator("h2.name").inner_text() == other
         assert "No video file" in page.locator(".screen").inner_text()
@@ -174,7 +174,7 @@ def test_an_avi_is_said_not_to_play_and_plays_when_embedded(browser, localizer, 
     write_page(tmp_path / "linked.html", [payload(localizer, linked)])
     page = browser.new_page()  # the browser itself complains in the console
     page.goto((tmp_path / "linked.html").as_uri())
-    page.wait_for_function("document.querySelector('.screen').innerText.includes('cannot play clip.avi')")
+    wait(page, "document.querySelector('.screen').innerText.includes('cannot play clip.avi')")
     assert "--embed" in page.locator(".screen").inner_text()
     page.keyboard.press("n")
     assert page.locator(".bar.chosen").count() == 1
@@ -185,4 +185,4 @@ def test_an_avi_is_said_not_to_play_and_plays_when_embedded(browser, localizer, 
         ready(page)
         assert page.evaluate("document.querySelector('video').duration") == pytest.approx(n / 10, abs=0.2)
         page.locator(".items .entry").first.click()
-        page.wait_for_function("!document.querySelector('video').seeking")
+        wait(page, "!document.querySelector('video').seeking")
