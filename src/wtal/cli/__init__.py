@@ -15,9 +15,12 @@ COMMANDS = {
     "weights": "Tell where I3D's weights are published; check a file of them.",
     "train": "Train on tagged videos by a recipe; resumable.",
     "localize": "Find instances in a video, in features, or in anybody's activation maps.",
+    "calibrate": "Fit a run's confidence to tagged videos that it has not learned from.",
     "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
+    "view": "A page with the video, what was found when, and what the model sees.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
+    "serve": "Runs with their videos in a browser, live; correct what is wrong.",
     "paper": "One of the paper's tables or figures, from training to the page.",
     "completion": "A script with which your shell completes all of this.",
     "help": "The options of a command, such as wtal help train.",
@@ -26,8 +29,11 @@ COMMANDS = {
 _EXTRAS = {
     "demo": ("train", "report"),
     "train": ("train",),
+    "calibrate": ("train",),
     "tune": ("train",),
     "report": ("report",),
+    "view": ("train",),
+    "serve": ("serve",),
     "paper": ("train", "report"),
 }
 
@@ -98,7 +104,7 @@ def data_warnings_on_stderr() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
-            print(f"warning: {_said(str(message))}", file=sys.stderr)
+            print(f"warning: {said(str(message))}", file=sys.stderr)
         else:
             usual(message, category, *where, **more)
 
@@ -108,7 +114,7 @@ def data_warnings_on_stderr() -> Iterator[None]:
         yield
 
 
-def _said(text: str) -> str:
+def said(text: str) -> str:
     """A message of the library as a terminal takes it, whatever the names in it are made of."""
     from wtal.cli.table import printable
     from wtal.errors import as_options
@@ -117,7 +123,7 @@ def _said(text: str) -> str:
 
 
 def _complaint(text: str) -> int:
-    print(f"wtal: {_said(text)}", file=sys.stderr)
+    print(f"wtal: {said(text)}", file=sys.stderr)
     return 2
 
 

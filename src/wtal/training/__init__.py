@@ -33,6 +33,7 @@ def train(
     seed: int | None = None,
     resume: bool = False,
     teacher: Path | str | None = None,
+    corrections: Path | str | None = None,
     execution: Execution = Execution(),  # noqa: B008  frozen
     progress: Progress | bool = True,
 ) -> Run:
@@ -49,6 +50,8 @@ def train(
             never stopped; it starts if there is none.
         teacher: Of a detector: the finished run whose instances it is taught; or the recipe of one, which is trained
             first, in a folder beside the run's (RECIPE-seedN, reused if it is there). By default the recipe's own.
+        corrections: What people have said happens when in some of the training videos: a file that wtal serve --edit
+            has saved, or annotations. A run that is resumed keeps those that it began with.
         execution: Where and how it is computed.
         progress: Whether stderr shows how far it is: bars in a terminal, a line now and then elsewhere. Or a function
             of yours, called as progress(step, completed, total, detail) whenever training has got further: step
@@ -76,7 +79,15 @@ def train(
         earlier = Run(Path(run).parent / default_run(_stem(teacher, store), first.seed).name)
         earlier.refuse_other_work(first, store)
         if not earlier.ended:
-            train(first, store, earlier.path, resume=True, execution=execution, progress=progress)
+            train(
+                first,
+                store,
+                earlier.path,
+                resume=True,
+                corrections=corrections,
+                execution=execution,
+                progress=progress,
+            )
         teacher = earlier.path
     # of several processes that torchrun has started one speaks
     asked_to_show = progress is True and os.environ.get("RANK", "0") == "0"
@@ -89,6 +100,7 @@ def train(
             seed=seed,
             resume=resume,
             teacher=None if teacher is None else Path(teacher),
+            corrections=None if corrections is None else Path(corrections),
             execution=execution,
             progress=heard,
         )
