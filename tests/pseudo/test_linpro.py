@@ -163,3 +163,10 @@ def test_no_instances_no_labels():
     labels = make_targets(Instances.empty("snippets"), 4, 2)
     assert not labels.values.any()
     assert labels.status == {}
+
+
+def test_a_narrow_instance_past_the_end_holds_the_last_snippet():
+    made = make_targets(Instances([[9.8, 10.5]], [0.4], unit="snippets"), n_snippets=10, n_classes=1)
+    assert made.values[:, 0].tolist() == pytest.approx([0.0] * 9 + [0.4])
+    with pytest.raises(InputError, match="n_snippets is 9"):
+        make_targets(Instances([[9.8, 10.5]], [0.4], unit="snippets"), n_snippets=9, n_classes=1)
