@@ -12,6 +12,7 @@ from wtal.serve.app import application
 from wtal.serve.served import Served
 from wtal.training import Execution, train
 
+
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return make_store(tmp_path_factory.mktemp("data") / "store")
