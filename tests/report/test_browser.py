@@ -58,6 +58,31 @@ def test_figures_and_tables_are_there_and_the_console_is_empty(browser, address:
     page.close()
 
 
+def test_the_reader_chooses_a_video_without_any_script(browser, address: str) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(address)
+    options = page.locator(".choice option").all_inner_texts()
+    assert len(options) == 7
+    for title in (options[0], options[4]):
+        page.locator(".choice select").select_option(label=title)
+        shown = page.locator(".choice > .option:visible")
+        assert shown.count() == 1
+        assert shown.locator("figcaption").inner_text().startswith(title.rpartition(" (")[0])
+    page.close()
+
+
+def test_on_a_small_screen_figures_scroll_and_say_so(browser, address: str) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(address)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    caption = page.locator("#figure-classes figcaption")
+    assert "scroll" in caption.evaluate("element => getComputedStyle(element, '::after').content")
+    picture = page.locator("#figure-classes .scroll")
+    assert picture.evaluate("element => element.scrollWidth > element.clientWidth")
+    assert caption.bounding_box()["y"] < picture.bounding_box()["y"]
+    page.close()
+
+
 def colours(page) -> tuple[str, str, str]:
     ground, text = page.evaluate(
         "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"

@@ -3,17 +3,20 @@
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from wtal.annotations import Annotations, Video
 from wtal.cli.table import print_table
 from wtal.errors import InputError
-from wtal.formats import FORMATS, NAMES
+from wtal.formats import FORMATS, NAMES, write
+from wtal.formats.form import Given
+from wtal.instances import Instances
 from wtal.propose import Cut
 
 if TYPE_CHECKING:
     from wtal.decide import Decision
     from wtal.evaluate.calibration import Calibration
-    from wtal.instances import Instances
     from wtal.looking import Seen
 
 
@@ -33,8 +36,17 @@ class Output:
                 "and then -o may be a folder, for a file for each video"
             )
         module = NAMES[form] if form is not None else FORMATS[ending or ""]
+        self._refuse_incomplete(module)
         #: whether it is one file for one video
         self.single = "several videos" not in module.HOLDS and ending is not None and FORMATS[ending] is module
+
+    def _refuse_incomplete(self, module: ModuleType) -> None:
+        """Refuse a form that has to be told more than is known here, such as a frame rate, while nothing is lost."""
+        tried = Video("", 2.0, Instances([[0.0, 1.0]]))
+        try:
+            module.write(Annotations(("any",), {"any": tried}, predicted=True), Given())
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}. Write .json, and then: wtal formats convert") from error
 
     def check(self, names: Collection[str]) -> None:
         """Refuse several videos where one fits."""
@@ -45,11 +57,8 @@ class Output:
                 "for each"
             )
 
-    def write(self, predictions: "Mapping[str, Instances]", classes: Sequence[str]) -> None:
+    def write(self, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:
         """Write the instances of all videos."""
-        from wtal.annotations import Annotations, Video
-        from wtal.formats import write
-
         videos = {name: Video("", None, instances) for name, instances in predictions.items()}
         write(self.path, Annotations(tuple(classes), videos, predicted=True), form=self._form)
 
@@ -64,7 +73,7 @@ class Choice:
         #: what the confidence must be at least
         self.least = 0.0 if everything else least_confidence(confidence, precision)
 
-    def __call__(self, ranked: "Instances") -> "Decision":
+    def __call__(self, ranked: Instances) -> "Decision":
         """What is given of a video's ranked list."""
         from wtal.decide import Decision, decide
 

@@ -263,5 +263,5 @@ def _print_result(run: "Run") -> None:
     there = ", ".join(name for name in what if (run.path / name).exists())
     print(f"{run.path}: {there}")
     knows = read_card(run.path).extraction is not None
-    what_in = "VIDEO.mp4" if knows else "--features STORE -o predictions.json"
+    what_in = "VIDEO.mp4" if knows else "--features STORE -o found.json"
     print(f"use it:  wtal localize {run.path} {what_in}")
