@@ -17,6 +17,8 @@ COMMANDS = {
     "localize": "Find instances in a video, in features, or in anybody's activation maps.",
     "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
+    "formats": "Predictions and annotations into the form of another tool, and back.",
+    "export": "A trained model as a folder to hand on: card, weights, ONNX, the Hub.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
     "paper": "One of the paper's tables or figures, from training to the page.",
     "completion": "A script with which your shell completes all of this.",

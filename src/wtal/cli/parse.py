@@ -20,6 +20,8 @@ EXAMPLES = {
     "wtal localize": "wtal localize runs/mine new.mp4 -o found.json",
     "wtal tune": "wtal tune runs/mine --data STORE",
     "wtal evaluate": "wtal evaluate found.json gt.json --protocol thumos14 --diagnose",
+    "wtal formats": "wtal formats convert found.json found.labelstudio.json --fps 25",
+    "wtal export": "wtal export runs/mine my-model --onnx",
     "wtal report": "wtal report runs/mine -o report.html",
     "wtal paper": "wtal paper components --data STORE -o components --dry-run",
 }

@@ -14,12 +14,12 @@ from typing import Any
 from wtal.annotations import Annotations, Video
 from wtal.errors import InputError
 from wtal.files import written_whole
-from wtal.formats import activitynet, csv, srt, vtt
+from wtal.formats import activitynet, csv, cvat, eaf, fiftyone, labelstudio, srt, via, vtt
 from wtal.formats.activitynet import read_annotations, write_annotations
 from wtal.formats.form import Given
 from wtal.formats.rows import RowReader
 from wtal.instances import Instances, Unit
-from wtal.reading import read_json, read_text
+from wtal.reading import read_json, read_text, read_xml
 
 __all__ = ["FORMATS", "read", "read_annotations", "read_predictions", "write", "write_annotations", "write_predictions"]
 
@@ -29,6 +29,11 @@ FORMATS: dict[str, ModuleType] = {
     ".csv": csv,
     ".srt": srt,
     ".vtt": vtt,
+    ".eaf": eaf,
+    ".via.json": via,
+    ".labelstudio.json": labelstudio,
+    ".fiftyone.json": fiftyone,
+    ".xml": cvat,
 }
 NAMES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in FORMATS.values()}
 
@@ -143,11 +148,16 @@ def _format(path: Path | str, form: str | None = None) -> ModuleType:
 
 
 def _content(file: Path, form: str | None) -> tuple[ModuleType, Any]:
-    """The format of a file, and what is in it."""
+    """The format of a file, and what is in it; of JSON, what is in it says the format."""
     module = _format(file, form)
-    if module.KIND == "json":
-        return module, read_json(file)
-    return module, read_text(file, newline="")
+    if module.KIND == "text":
+        return module, read_text(file, newline="")
+    if module.KIND == "xml":
+        return module, read_xml(file)
+    content = read_json(file)
+    if module is activitynet and form is None:
+        module = next((one for one in (via, labelstudio, fiftyone) if one.matches(content)), activitynet)
+    return module, content
 
 
 def _files(path: Path, form: str | None) -> dict[Path, str]:
