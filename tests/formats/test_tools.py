@@ -419,7 +419,7 @@ def test_label_studio_accepts_our_tasks(tmp_path):
     checked = interface.LabelInterface(config)
     write(tmp_path / "x.labelstudio.json", found(), given=GIVEN)
     (task,) = json.loads((tmp_path / "x.labelstudio.json").read_text(encoding="utf-8"))
-    assert checked.validate_task(task)
+    assert checked.validate_task({"data": task["data"]})
     assert checked.validate_prediction(task["predictions"][0])
     task["predictions"][0]["result"][0]["value"]["timelinelabels"] = ["Unheard of"]
     assert not checked.validate_prediction(task["predictions"][0])

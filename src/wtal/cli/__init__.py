@@ -29,6 +29,7 @@ _EXTRAS = {
     "demo": ("train", "report"),
     "train": ("train",),
     "tune": ("train",),
+    "export": ("train",),
     "report": ("report",),
     "paper": ("train", "report"),
 }

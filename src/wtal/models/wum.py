@@ -85,7 +85,8 @@ class WUM(Model):
     ) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         """What `_Inner` holds of one video, its activation map, and its attention."""
         t = len(x)
-        k_action, k_background = max(t // self.action_divisor, 1), max(t // self.background_divisor, 1)
+        # sym_max, where t is a symbol while the model is exported
+        k_action, k_background = (torch.sym_max(t // n, 1) for n in (self.action_divisor, self.background_divisor))
         with torch.no_grad():
             action = (magnitudes * kept).topk(k_action).indices
             background = ((magnitudes.max() - magnitudes) * kept).topk(k_background).indices
