@@ -14,6 +14,7 @@ from jaxtyping import Int
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.maps import ActivationMap
+from wtal.notebook import timeline
 from wtal.overlap import Overlap
 from wtal.pseudo import flanks
 from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, class_columns, find_candidates
@@ -37,6 +38,23 @@ class Proposals:
     candidates: Candidates
     #: which candidates made each instance; None where suppression chose among them instead
     fused: Fused | None
+
+    def __repr__(self) -> str:
+        how = "suppressed" if self.fused is None else "fused"
+        return f"Proposals({self.instances!r}, {how} from {len(self.candidates.instances)} candidates)"
+
+    def _repr_html_(self) -> str:
+        of_candidates = self.candidates.instances.named(self.instances.names) if self.instances.names else None
+        thin = (of_candidates or self.candidates.instances).lanes()
+        lanes = {}
+        for label, bars in self.instances.lanes().items():
+            lanes |= {label: bars, f"{label}: candidates": thin.get(label, [])}
+        counted = f"{len(self.instances):,} instances of {len(self.candidates.instances):,} candidates"
+        return f"<div>{counted}</div>{timeline(lanes, self.instances.unit)}"
+
+    def to_pandas(self) -> Any:
+        """The instances as a DataFrame (needs pandas)."""
+        return self.instances.to_pandas()
 
 
 @dataclass(frozen=True)

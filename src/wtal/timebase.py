@@ -76,7 +76,7 @@ class TimeBase:
         instances.wanted_in("snippets", "seconds on the clock")
         segments = np.clip(self.to_seconds(instances.segments), 0.0, duration_s)
         kept = segments[:, 0] < segments[:, 1]
-        return Instances(segments[kept], instances.scores[kept], instances.class_ids[kept])
+        return Instances(segments[kept], instances.scores[kept], instances.class_ids[kept], names=instances.names)
 
     def instances_to_snippets(self, instances: Instances) -> Instances:
         """Instances in seconds on the snippet grid, in fractions of snippets.
@@ -86,4 +86,4 @@ class TimeBase:
         """
         instances.wanted_in("seconds", "positions on the snippet grid")
         positions = self.to_positions(instances.segments)
-        return Instances(positions, instances.scores, instances.class_ids, unit="snippets")
+        return Instances(positions, instances.scores, instances.class_ids, unit="snippets", names=instances.names)

@@ -33,7 +33,7 @@ def write_onnx(path: Path, model: Model, card: Card) -> tuple[str, ...]:
         import onnxscript  # noqa: F401  which torch's exporter needs
     except ImportError as error:
         raise missing_extra(error) or MissingExtraError(error.name or "onnx", "onnx") from error
-    graph = _Graph(model.cpu().eval(), list(card.streams) if card.stream_weights else [])
+    graph = _Graph(model.cpu(), list(card.streams) if card.stream_weights else []).eval()
     example = _features(24, card.dimensions)
     outputs = tuple(graph.outputs)
     try:

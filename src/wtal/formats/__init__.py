@@ -113,7 +113,7 @@ def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "sec
     if not content.predicted and "scores" in _format(path).HOLDS:
         raise InputError(f"{path} holds annotations, which have no score; wanted predictions")
     found = {name: video.instances for name, video in content.videos.items()}
-    return {name: Instances.unchecked(i.segments, i.scores, i.class_ids, unit) for name, i in found.items()}
+    return {name: Instances.unchecked(i.segments, i.scores, i.class_ids, unit, i.names) for name, i in found.items()}
 
 
 def write_predictions(path: Path | str, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:

@@ -67,11 +67,12 @@ class RowReader:
                 f"the first is {self._first_dropped}"
             )
         number = self.classes or {name: i for i, name in enumerate(sorted(self._labels))}
+        classes = tuple(number)
         videos = {
-            name: replace(video, instances=_as_instances(self._rows[name], number))
+            name: replace(video, instances=_as_instances(self._rows[name], number).named(classes))
             for name, video in self._videos.items()
         }
-        return Annotations(tuple(number), videos, predicted)
+        return Annotations(classes, videos, predicted)
 
     def _number_of(self, value: Any, what: str, where: str) -> float:
         try:

@@ -242,11 +242,10 @@ class Detector(Model):
         normal = (features - self.mean) / self.deviation
         found = [self._found(network, number, normal, batch) for number, network in enumerate(self.averages)]
         every = found[0].cells.all
-        segments = [
-            torch.stack([every.centre - one.distances[:, 0], every.centre + one.distances[:, 1]], 1) for one in found
-        ]
-        scores = [_scores(one) * every.mask for one in found]
-        return torch.stack(segments).clamp(min=0).minimum(features.new_tensor(len(features))), torch.stack(scores)
+        starts = [every.centre - one.distances[:, 0] for one in found]
+        ends = [every.centre + one.distances[:, 1] for one in found]
+        segments = torch.stack([torch.stack(starts), torch.stack(ends)], dim=2).clamp(0, features.shape[0])
+        return segments, torch.stack([_scores(one) * every.mask for one in found])
 
     def _boxes_of(
         self,

@@ -84,7 +84,7 @@ class WUM(Model):
         self, x: Tensor, cas: Tensor, magnitudes: Tensor, kept: Tensor
     ) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         """What `_Inner` holds of one video, its activation map, and its attention."""
-        t = len(x)
+        t = x.shape[0]
         # sym_max, where t is a symbol while the model is exported
         k_action, k_background = (torch.sym_max(t // n, 1) for n in (self.action_divisor, self.background_divisor))
         with torch.no_grad():
