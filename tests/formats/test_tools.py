@@ -186,7 +186,7 @@ EAF = """<?xml version="1.0" encoding="UTF-8"?>
     xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
     xsi:noNamespaceSchemaLocation="http://www.mpi.nl/tools/elan/EAFv3.0.xsd">
   <HEADER MEDIA_FILE="" TIME_UNITS="milliseconds">
-    <MEDIA_DESCRIPTOR MEDIA_URL="file:///Users/me/my%20clip.mp4" MIME_TYPE="video/mp4"
+    <MEDIA_DESCRIPTOR MEDIA_URL="file:///D:/clips/my%20clip.mp4" MIME_TYPE="video/mp4"
         RELATIVE_MEDIA_URL="./my%20clip.mp4"/>
     <PROPERTY NAME="lastUsedAnnotationId">3</PROPERTY>
   </HEADER>

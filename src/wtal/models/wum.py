@@ -91,7 +91,7 @@ class WUM(Model):
             action = (magnitudes * kept).topk(k_action).indices
             background = ((magnitudes.max() - magnitudes) * kept).topk(k_background).indices
             high, low = magnitudes[action].mean(), magnitudes[background].mean()
-            attention = ((magnitudes - low) / (high - low if high > low else 1.0)).clamp(0, 1)
+            attention = ((magnitudes - low) / torch.where(high > low, high - low, 1.0)).clamp(0, 1)
             tcam = softmax(cas, dim=1) * attention[:, None]
             least, most = tcam.amin(dim=0), tcam.amax(dim=0)
             tcam = (tcam - least) / torch.where(most > least, most - least, 1.0)
