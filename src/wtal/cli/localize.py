@@ -213,7 +213,7 @@ def _write(output: Path, found: "dict[str, Instances]", classes: Sequence[str]) 
 def _defaults(arguments: Sequence[str]) -> tuple[Proposer, TimeBase]:
     """Where the settings start from, which must be known before the options are parsed."""
     proposer, clock = PRESETS["recommended"], TimeBase()
-    run = next((given for given in arguments if (Path(given) / "model" / "model.json").is_file()), None)
+    run = next((given for given in arguments if _holds_model(Path(given))), None)
     if run is not None:
         from wtal.localize import read_card
 
@@ -222,6 +222,10 @@ def _defaults(arguments: Sequence[str]) -> tuple[Proposer, TimeBase]:
     proposer = _chosen(arguments, "--preset", PRESETS) or proposer
     way = _chosen(arguments, "--combine", _WAYS)
     return (proposer.by(way) if way is not None else proposer), clock
+
+
+def _holds_model(folder: Path) -> bool:
+    return (folder / "model.json").is_file() or (folder / "model" / "model.json").is_file()
 
 
 def _chosen(arguments: Sequence[str], option: str, known: Mapping[str, T]) -> T | None:

@@ -79,7 +79,7 @@ def lay_out(lengths: Sequence[int], views: Sequence[View], n_levels: int, device
     first_row = 0
     for number, (length, view) in enumerate(zip(lengths, views, strict=True)):
         used = ceil(length * view.cells + view.shift)
-        total = -(-(used + coarsest) // coarsest) * coarsest
+        total = (used + 2 * coarsest - 1) // coarsest * coarsest
         centre = (torch.arange(total, dtype=torch.float64) + 0.5 - view.shift) / view.cells
         inside = (centre >= 0) & (centre < length)
         at = (centre - 0.5).clamp(0, length - 1)  # a snippet's features stand at its middle
