@@ -129,7 +129,8 @@ class Instances:
         self, chosen: int | np.integer | slice | Int[np.ndarray, " k"] | Bool[np.ndarray, " n"] | list[int]
     ) -> "Instance | Instances":
         if isinstance(chosen, (int, np.integer)):
-            return self._one(*self.segments[chosen].tolist(), float(self.scores[chosen]), int(self.class_ids[chosen]))
+            start, end = self.segments[chosen].tolist()
+            return self._one(start, end, float(self.scores[chosen]), int(self.class_ids[chosen]))
         return self.unchecked(self.segments[chosen], self.scores[chosen], self.class_ids[chosen], self.unit, self.names)
 
     def __iter__(self) -> Iterator[Instance]:
@@ -142,7 +143,7 @@ class Instances:
     @property
     def names(self) -> tuple[str, ...] | None:
         """The names of the classes; None where they are not known."""
-        return self.__dict__["_names"]  # type: ignore[no-any-return]
+        return self.__dict__["_names"]
 
     def named(self, names: Sequence[str]) -> "Instances":
         """The same instances with the names of their classes."""
@@ -163,7 +164,7 @@ class Instances:
         low, high = (float(self.scores.min()), float(self.scores.max())) if len(self) else (0.0, 1.0)
         lanes: dict[str, list[Bar]] = {self.label(number): [] for number in np.unique(self.class_ids).tolist()}
         for one in self:
-            strength = (one.score - low) / (high - low) if high > low else 1.0
+            strength = 0.4 + 0.55 * (one.score - low) / (high - low) if high > low else 0.95
             told = f"{self.label(one.class_id)} {one.start:.5g}–{one.end:.5g} {self.unit}, score {one.score:.3g}"
             lanes[self.label(one.class_id)].append((one.start, one.end, strength, told))
         return lanes

@@ -11,31 +11,31 @@ _WIDTH, _LEFT, _LANE = 640, 130, 18
 #: lanes that are drawn; more are counted
 _MOST = 24
 
-#: start, end, opacity from 0 to 1, and what is told of it when pointed at
+#: start, end, opacity, and what is told of it when pointed at
 Bar = tuple[float, float, float, str]
 
 
-def timeline(lanes: Mapping[str, Sequence[Bar]], unit: str, *, end: float | None = None) -> str:
+def timeline(lanes: Mapping[str, Sequence[Bar]], unit: str, *, of_one_colour: int = 1) -> str:
     """Lanes of bars over one axis of time, as SVG.
 
     Args:
         lanes: The bars of each lane, by its name.
         unit: What the axis counts.
-        end: Where the axis ends; by default with the last bar.
+        of_one_colour: How many lanes share a colour.
     """
     shown = dict(list(lanes.items())[:_MOST])
     low = min([0.0, *(bar[0] for bars in shown.values() for bar in bars)])
-    high = max([low + 1e-9, *(bar[1] for bars in shown.values() for bar in bars), *([] if end is None else [end])])
+    high = max([low + 1e-9, *(bar[1] for bars in shown.values() for bar in bars)])
     scale = (_WIDTH - _LEFT - 10) / (high - low)
     parts = []
     for row, (name, bars) in enumerate(shown.items()):
-        y, colour = row * _LANE, COLOURS[row % len(COLOURS)]
-        parts.append(_text(_LEFT - 8, y + 13, name if len(name) < 20 else f"{name[:18]}…", "end", title=name))
+        y, colour = row * _LANE, COLOURS[row // of_one_colour % len(COLOURS)]
+        parts.append(_text(_LEFT - 8, y + 13, _short(name), "end", title=name))
         for start, stop, opacity, told in sorted(bars, key=lambda bar: bar[2]):
             x, width = _LEFT + (start - low) * scale, max(1.5, (stop - start) * scale)
             parts.append(
                 f'<rect x="{x:.1f}" y="{y + 2}" width="{width:.1f}" height="{_LANE - 5}" rx="2" fill="{colour}" '
-                f'fill-opacity="{0.25 + 0.7 * opacity:.2f}"><title>{escape(told)}</title></rect>'
+                f'fill-opacity="{opacity:.2f}"><title>{escape(told)}</title></rect>'
             )
     bottom = len(shown) * _LANE
     for at in _ticks(low, high):
@@ -56,7 +56,7 @@ def curves(values: Mapping[str, Sequence[float]], unit: str) -> str:
     parts = []
     for row, (name, curve) in enumerate(shown.items()):
         base = (row + 1) * height - 2
-        parts.append(_text(_LEFT - 8, base - 8, name if len(name) < 20 else f"{name[:18]}…", "end", title=name))
+        parts.append(_text(_LEFT - 8, base - 8, _short(name), "end", title=name))
         line = "".join(
             f"L{_LEFT + i * step:.1f} {base - value / top * (height - 6):.1f}h{step:.2f}"
             for i, value in enumerate(curve)
@@ -67,7 +67,7 @@ def curves(values: Mapping[str, Sequence[float]], unit: str) -> str:
     bottom = len(shown) * height
     for at in _ticks(0.0, float(count)):
         parts.append(_text(_LEFT + at * step, bottom + 15, f"{at:g}", "middle"))
-    parts.append(_text(_LEFT - 8, bottom + 15, f"{unit}, height {top:.3g}", "end"))
+    parts.append(_text(_LEFT - 8, bottom + 15, f"{unit}, up to {top:.2g}", "end"))
     return _svg(parts, bottom + 20)
 
 
@@ -75,7 +75,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A plain HTML table; notebooks give it their own style."""
     lines = ["".join(f"<th>{escape(cell)}</th>" for cell in head)]
     lines += ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+    whole = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div style="overflow-x:auto"><table style="color:inherit">{whole}</table></div>'
 
 
 def data_frame(columns: Mapping[Any, Any], index: Any = None) -> Any:
@@ -92,6 +93,10 @@ def _svg(parts: list[str], height: int) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" '
         f'style="max-width:100%;height:auto" font-family="sans-serif" font-size="11">{"".join(parts)}</svg>'
     )
+
+
+def _short(name: str) -> str:
+    return name if len(name) < 18 else f"{name[:15]}…"
 
 
 def _text(x: float, y: float, text: str, anchor: str, *, title: str = "") -> str:

@@ -48,9 +48,10 @@ class Proposals:
         thin = (of_candidates or self.candidates.instances).lanes()
         lanes = {}
         for label, bars in self.instances.lanes().items():
-            lanes |= {label: bars, f"{label}: candidates": thin.get(label, [])}
+            faint = [(start, end, 0.08, told) for start, end, _, told in thin.get(label, [])]
+            lanes |= {label: bars, f"candidates: {label}": faint}
         counted = f"{len(self.instances):,} instances of {len(self.candidates.instances):,} candidates"
-        return f"<div>{counted}</div>{timeline(lanes, self.instances.unit)}"
+        return f"<div>{counted}</div>{timeline(lanes, self.instances.unit, of_one_colour=2)}"
 
     def to_pandas(self) -> Any:
         """The instances as a DataFrame (needs pandas)."""

@@ -43,8 +43,9 @@ def show() -> None:
         rows.append((module.TITLE, module.__name__.rpartition(".")[2], suffix, counts, *held))
     print_table(("format", "name", "ends with", "counts", *columns), rows, left=range(8))
     print(
-        "\nAll are read and written: wtal formats convert A B. What a file.json holds is seen when it is read; to write"
-        "\none, name the format (--to) or use the whole ending. Without several videos a file: a folder of files."
+        "\nAll are read and written: wtal formats convert A B"
+        "\nWhose .json a file is, is seen when it is read; to write one, name the format"
+        "\n(--to) or use the whole ending. Several videos in a format for one: a folder."
     )
 
 
