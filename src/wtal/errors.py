@@ -20,7 +20,7 @@ EXTRA_OF = {
     "onnxscript": "onnx",
     "huggingface_hub": "hub",
 }
-_IMPLIED = {"video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}}
+_IMPLIED = {"onnx": {"train"}, "video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}}
 
 
 class InputError(ValueError):

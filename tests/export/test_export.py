@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wtal.cli import main
-from wtal.errors import InputError
+from wtal.errors import InputError, MissingExtraError
 from wtal.export import export
 from wtal.export.hub import push
 from wtal.localize import Localizer
@@ -134,6 +134,20 @@ def test_a_hub_that_refuses_is_one_sentence(single, tmp_path, monkeypatch):
 
     monkeypatch.setattr(hub, "HfApi", Refusing)
     with pytest.raises(InputError, match=r"the Hub did not take .*: no token; sign in with hf auth login"):
+        push(tmp_path, "me/mine")
+
+
+@pytest.mark.parametrize(("package", "extra"), [("onnxruntime", "onnx"), ("onnxscript", "onnx")])
+def test_without_the_extra_nothing_is_written(single, tmp_path, monkeypatch, package, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=rf"{package}.*wtal\[{extra}\]"):
+        export(single.path, tmp_path / "out", onnx=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_hubs_package_the_error_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingExtraError, match=r"wtal\[hub\]"):
         push(tmp_path, "me/mine")
 
 
