@@ -1,6 +1,7 @@
 """A trained model as an ONNX graph: the features of one video of any length in, what the model says of it out."""
 
 import json
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ def write_onnx(path: Path, model: Model, card: Card) -> tuple[str, ...]:
     graph = _Graph(model.cpu(), list(card.streams) if card.stream_weights else []).eval()
     example = _features(24, card.dimensions)
     outputs = tuple(graph.outputs)
+    logging.disable(logging.WARNING)  # of operators that torchvision would have
     try:
         made = torch.onnx.export(
             graph,
@@ -48,8 +50,11 @@ def write_onnx(path: Path, model: Model, card: Card) -> tuple[str, ...]:
             verbose=False,
         )
     except Exception as error:  # whatever an exporter raises
-        why = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"the model {card.model} cannot be exported to ONNX: {why[0][:300]}") from error
+        why = _root(error)
+        said = (str(why).strip().splitlines() or [type(why).__name__])[0]
+        raise InputError(f"the model {card.model} cannot be exported to ONNX: {said[:300]}") from error
+    finally:
+        logging.disable(logging.NOTSET)
     assert made is not None
     made.model.metadata_props.update(classes=json.dumps(card.classes, ensure_ascii=False), producer="wtal")
     proto = made.model_proto.SerializeToString()
@@ -59,6 +64,13 @@ def write_onnx(path: Path, model: Model, card: Card) -> tuple[str, ...]:
     with written_whole(path, "wb") as file:
         file.write(proto)
     return outputs
+
+
+def _root(error: BaseException) -> BaseException:
+    """What was wrong at first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 class _Graph(nn.Module):

@@ -67,6 +67,8 @@ class Cells:
     def read(self, features: Float[Tensor, "t d"]) -> Float[Tensor, "n d"]:
         """The features at the centres of the finest cells, linear between those of the snippets; 0 in gaps."""
         inside = self.levels[0].mask
+        if torch.compiler.is_compiling():  # exported graphs know no embedding_bag
+            return (features[self.low] * (1 - self.share) + features[self.high] * self.share) * inside
         rows, shares = torch.stack([self.low, self.high], dim=1), torch.cat([1 - self.share, self.share], dim=1)
         # one weighted sum of two rows a cell: several times as fast as picking rows, above all backwards
         return embedding_bag(rows, features, per_sample_weights=(shares * inside).to(features.dtype), mode="sum")

@@ -243,8 +243,7 @@ class Detector(Model):
     def boxes(self, features: Float[Tensor, "t d"]) -> tuple[Float[Tensor, "k n 2"], Float[Tensor, "k n c"]]:
         """Segments in snippets and class scores of all cells of one video, by each network; cells in gaps score 0."""
         batch = Batch(features, (features.shape[0],))
-        normal = (features - self.mean) / self.deviation
-        found = [self._found(network, number, normal, batch) for number, network in enumerate(self.averages)]
+        found = [self._found(network, number, batch) for number, network in enumerate(self.averages)]
         every = found[0].cells.all
         starts = [every.centre - one.distances[:, 0] for one in found]
         ends = [every.centre + one.distances[:, 1] for one in found]
