@@ -86,6 +86,7 @@ class _Graph(nn.Module):
         ]
         if isinstance(model, Detector):
             self.outputs = ["segments", "scores"]
+            model.precision = "float32"  # as graphs compute
 
     def forward(self, features: Tensor) -> tuple[Tensor, ...]:
         with torch.no_grad():
