@@ -44,4 +44,4 @@ def export(
         from wtal.export.hub import push as upload
 
         print(upload(folder, push, public=public))
-    print(f"use it:  wtal localize {folder} video.mp4")
+    print(f"how to use it, and what it can do:  {folder / 'README.md'}")

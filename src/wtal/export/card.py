@@ -6,6 +6,7 @@ from typing import Any
 
 from wtal.localize import Card
 from wtal.training.run import Run
+from wtal.video.extractor import EXTRAS
 
 #: what the graphs' outputs are
 _OUTPUTS = {
@@ -30,8 +31,8 @@ def card_text(card: Card, run: Run, *, teacher: Card | None, outputs: Mapping[st
     parts = [
         "---\nlibrary_name: wtal\ntags: [temporal-action-localization, weak-supervision, video]\n---",
         "# Temporal action localization, learned from tags",
-        f"A model of [wtal](https://pypi.org/project/wtal/) that finds when actions of {len(card.classes)} classes "
-        f"happen in untrimmed videos. It is a {_code(card.model)}{pair}.",
+        f"A model of wtal that finds when actions of {len(card.classes)} classes happen in untrimmed videos. "
+        f"The network is {_code(card.model)}{pair}.",
         "## Use",
         _use(card),
         "## Scores",
@@ -49,10 +50,12 @@ def card_text(card: Card, run: Run, *, teacher: Card | None, outputs: Mapping[st
 
 
 def _use(card: Card) -> str:
+    made = card.extraction
+    extra = "train" if made is None else EXTRAS.get(made.extractor, "video")
     lines = [
         "```",
-        "pip install 'wtal[frames]'",
-        "wtal localize THIS_FOLDER video.mp4" if card.extraction else "wtal localize THIS_FOLDER --features STORE",
+        f"pip install 'wtal[{extra}]'",
+        f"wtal localize THIS_FOLDER {'--features STORE' if made is None else 'video.mp4'}",
         "```",
         "",
         "```python",
@@ -61,15 +64,16 @@ def _use(card: Card) -> str:
         'model = wtal.Localizer.load("THIS_FOLDER")',
         f"instances = model(features)   # (snippets, {card.dimensions}); start, end in seconds, class, score",
         "```",
+        "",
     ]
-    if card.extraction is None:
-        made = "The features were made elsewhere; a video file needs the same ones (`--extractor`)."
-    else:
-        sampling = card.extraction.sampling
-        made = f"Features are made by the extractor {_code(card.extraction.extractor)} ({sampling})."
-        if card.extraction.weights:
-            made += " Its weights are not in this folder: `wtal weights` says where they are published."
-    return "\n".join([*lines, "", made])
+    if made is None:
+        return "\n".join(
+            [*lines, "The features were made elsewhere; a video file needs the same ones (`--extractor`)."]
+        )
+    text = f"Features are made by the extractor {_code(made.extractor)} ({made.sampling})."
+    if made.weights:
+        text += " Its weights are not in this folder: `wtal weights` says where they are published."
+    return "\n".join([*lines, text])
 
 
 def _scores(run: Run) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -39,16 +40,18 @@ def write_onnx(path: Path, model: Model, card: Card) -> tuple[str, ...]:
     outputs = tuple(graph.outputs)
     logging.disable(logging.WARNING)  # of operators that torchvision would have
     try:
-        made = torch.onnx.export(
-            graph,
-            (example,),
-            dynamo=True,
-            input_names=["features"],
-            output_names=list(outputs),
-            dynamic_shapes=({0: torch.export.Dim("snippets", min=1)},),
-            custom_translation_table={torch.ops.aten.linalg_inv_ex.default: _inverse()},
-            verbose=False,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what torch itself uses
+            made = torch.onnx.export(
+                graph,
+                (example,),
+                dynamo=True,
+                input_names=["features"],
+                output_names=list(outputs),
+                dynamic_shapes=({0: torch.export.Dim("snippets", min=1)},),
+                custom_translation_table={torch.ops.aten.linalg_inv_ex.default: _inverse()},
+                verbose=False,
+            )
     except Exception as error:  # whatever an exporter raises
         why = _root(error)
         said = (str(why).strip().splitlines() or [type(why).__name__])[0]
