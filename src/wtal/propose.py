@@ -14,7 +14,7 @@ from jaxtyping import Int
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.maps import ActivationMap
-from wtal.notebook import timeline
+from wtal.notebook import Bar, timeline
 from wtal.overlap import Overlap
 from wtal.pseudo import flanks
 from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, class_columns, find_candidates
@@ -46,7 +46,7 @@ class Proposals:
     def _repr_html_(self) -> str:
         of_candidates = self.candidates.instances.named(self.instances.names) if self.instances.names else None
         thin = (of_candidates or self.candidates.instances).lanes()
-        lanes = {}
+        lanes: dict[str, list[Bar]] = {}
         for label, bars in self.instances.lanes().items():
             faint = [(start, end, 0.08, told) for start, end, _, told in thin.get(label, [])]
             lanes |= {label: bars, f"candidates: {label}": faint}

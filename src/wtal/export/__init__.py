@@ -46,7 +46,8 @@ def export(run: Path | str, folder: Path | str, *, onnx: bool = False, overwrite
             if (run / name).is_file():
                 shutil.copyfile(run / name, made / name)
         outputs = _write_graphs(made, localizer) if onnx else {}
-        text = card_text(card, Run(run), teacher=localizer.teacher and localizer.teacher.card, outputs=outputs)
+        teacher = None if localizer.teacher is None else localizer.teacher.card
+        text = card_text(card, Run(run), teacher=teacher, outputs=outputs)
         (made / "README.md").write_text(text, encoding="utf-8")
 
     copy_whole(model_folder(run), folder, finish)

@@ -118,7 +118,9 @@ def _compare(graph: _Graph, session: Any, features: Tensor, outputs: Iterable[st
 
 def _inverse() -> Any:
     """Inverses of small well-conditioned matrices by Newton's iteration: ONNX has no operator for them."""
-    from onnxscript import opset18 as op
+    from onnxscript import opset18
+
+    op: Any = opset18
 
     def inverse(a: Any, check_errors: bool = False) -> Any:  # noqa: ARG001
         eye = op.Cast(op.EyeLike(op.ReduceMax(a, [0], keepdims=0)), to=1)

@@ -74,7 +74,7 @@ def write(content: Annotations, given: Given) -> str:
         last = sorted({start, end - 1})
         for frame in last if size is not None and end >= size else [*last, end]:  # there is no frame after the last
             outside = {"outside": str(int(frame == end)), "occluded": "0", "keyframe": "1", "z_order": "0"}
-            SubElement(track, "box", frame=str(frame), **outside, **_MARKER)
+            SubElement(track, "box", {"frame": str(frame), **outside, **_MARKER})
     return xml_text(root)
 
 

@@ -31,7 +31,8 @@ def read(content: Any, rows: RowReader, given: Given) -> bool:  # noqa: ARG001  
             for name in names:
                 rows.video(name)
         about = {key: one for key, one in content["attribute"].items() if one.get("anchor_id") == _ANCHOR}
-        key, attribute = next(iter(about.items()), (None, {}))
+        key: str = next(iter(about), "")
+        attribute: dict[str, Any] = about.get(key, {})
         left_out = 0
         for number, entry in content["metadata"].items():
             segment = entry.get("z", [])

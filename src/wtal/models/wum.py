@@ -6,6 +6,7 @@ the two kinds are driven apart.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -85,8 +86,9 @@ class WUM(Model):
     ) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         """What `_Inner` holds of one video, its activation map, and its attention."""
         t = x.shape[0]
-        # sym_max, where t is a symbol while the model is exported
-        k_action, k_background = (torch.sym_max(t // n, 1) for n in (self.action_divisor, self.background_divisor))
+        # sym_max, since t is a symbol while the model is exported
+        least_one = partial(torch.sym_max, 1)
+        k_action, k_background = least_one(t // self.action_divisor), least_one(t // self.background_divisor)
         with torch.no_grad():
             action = (magnitudes * kept).topk(k_action).indices
             background = ((magnitudes.max() - magnitudes) * kept).topk(k_background).indices
