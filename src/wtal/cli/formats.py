@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> None:
         show()
         return
     tyro.extras.subcommand_cli_from_dict(
-        {name: plain_help(command) for name, command in COMMANDS.items()},
+        {name: plain_help(command) for name, command in SUBCOMMANDS.items()},
         prog="wtal formats",
         description=described("Hand instances on: list the formats (also without arguments), convert.", "wtal formats"),
         args=list(arguments),
@@ -93,7 +93,7 @@ def convert(
         console.print(f"left out, since this format cannot hold it: {', '.join(lost)}")
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"list": show, "convert": convert}
+SUBCOMMANDS: dict[str, Callable[..., None]] = {"list": show, "convert": convert}
 
 
 def _tools() -> set[str]:
