@@ -299,6 +299,15 @@ def test_predictions_of_label_studio_are_read_where_nobody_has_annotated(tmp_pat
     assert rows(found, "a") == [([0.0, 1.0], "Run", 0.5)]
 
 
+def test_a_video_that_is_there_twice_is_said(tmp_path):
+    for name, second in (("one.eaf", EAF), ("two.eaf", EAF.replace("my%20clip", "other"))):
+        put(tmp_path / name, second.replace("REF_ANNOTATION>", "X>").replace("<REF_ANNOTATION ", "<X "))
+    assert sorted(read(tmp_path).videos) == ["my clip", "other"]
+    put(tmp_path / "two.eaf", (tmp_path / "one.eaf").read_text())
+    with pytest.warns(DataWarning, match="my clip is there more than once"):
+        assert len(read(tmp_path).videos["my clip"].instances) == 4
+
+
 def test_tasks_of_a_cvat_project_are_videos(tmp_path):
     meta = "".join(f"<task><id>{i}</id><name>t</name><source>{name}.mp4</source></task>" for i, name in enumerate("ab"))
     track = '<track id="0" label="Run" task_id="1"><box frame="5" outside="0"/><box frame="10" outside="1"/></track>'

@@ -91,8 +91,8 @@ def write(path: Path | str, content: Annotations, *, form: str | None = None, gi
             _inside(path, name, suffix_of(module)): replace(content, videos={name: video})
             for name, video in content.videos.items()
         }
-    for file, part in parts.items():
-        text = module.write(part, given)
+    texts = {file: module.write(part, given) for file, part in parts.items()}  # all of them before any is written
+    for file, text in texts.items():
         with written_whole(file) as out:
             out.write(text)
     return _lost(content, module)
