@@ -55,19 +55,20 @@ def write(content: Annotations, given: Given) -> str:
     header = SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
     SubElement(header, "MEDIA_DESCRIPTOR", MEDIA_URL=media, MIME_TYPE="video/*", RELATIVE_MEDIA_URL=media)
     SubElement(header, "PROPERTY", NAME=_NAME).text = name
-    order = SubElement(root, "TIME_ORDER")
+    order, times = SubElement(root, "TIME_ORDER"), []
     count = 0
     for tier_name, tier_rows in _tiers(rows).items():
         tier = SubElement(root, "TIER", LINGUISTIC_TYPE_REF="default-lt", TIER_ID=tier_name)
         for label, start, end, _ in tier_rows:
             count += 1
             slots = [f"ts{2 * count - 1}", f"ts{2 * count}"]
-            for slot, at in zip(slots, _milliseconds(start, end), strict=True):
-                SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(at))
+            times += zip(_milliseconds(start, end), slots, strict=True)
             annotation = SubElement(SubElement(tier, "ANNOTATION"), "ALIGNABLE_ANNOTATION", ANNOTATION_ID=f"a{count}")
             annotation.set("TIME_SLOT_REF1", slots[0])
             annotation.set("TIME_SLOT_REF2", slots[1])
             SubElement(annotation, "ANNOTATION_VALUE").text = label
+    for at, slot in sorted(times):
+        SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(at))
     SubElement(
         root, "LINGUISTIC_TYPE", GRAPHIC_REFERENCES="false", LINGUISTIC_TYPE_ID="default-lt", TIME_ALIGNABLE="true"
     )
