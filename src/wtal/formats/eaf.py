@@ -55,7 +55,8 @@ def write(content: Annotations, given: Given) -> str:
     header = SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
     SubElement(header, "MEDIA_DESCRIPTOR", MEDIA_URL=media, MIME_TYPE="video/*", RELATIVE_MEDIA_URL=media)
     SubElement(header, "PROPERTY", NAME=_NAME).text = name
-    order, times = SubElement(root, "TIME_ORDER"), []
+    order = SubElement(root, "TIME_ORDER")
+    times: list[tuple[int, str]] = []
     count = 0
     for tier_name, tier_rows in _tiers(rows).items():
         tier = SubElement(root, "TIER", LINGUISTIC_TYPE_REF="default-lt", TIER_ID=tier_name)
