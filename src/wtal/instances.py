@@ -143,7 +143,7 @@ class Instances:
     @property
     def names(self) -> tuple[str, ...] | None:
         """The names of the classes; None where they are not known."""
-        return self.__dict__["_names"]
+        return self.__dict__.get("_names")
 
     def named(self, names: Sequence[str]) -> "Instances":
         """The same instances with the names of their classes."""
