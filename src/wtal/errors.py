@@ -19,8 +19,16 @@ EXTRA_OF = {
     "onnxruntime": "onnx",
     "onnxscript": "onnx",
     "huggingface_hub": "hub",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
-_IMPLIED = {"onnx": {"train"}, "video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}}
+_IMPLIED = {
+    "video": {"train"},
+    "flow": {"train", "video"},
+    "frames": {"train", "video"},
+    "onnx": {"train"},
+    "serve": {"train"},
+}
 
 
 class InputError(ValueError):
@@ -53,7 +61,8 @@ def install_line(extras: Iterable[str]) -> str:
 
     asked = set(extras)
     implied = {other for extra in asked for other in _IMPLIED.get(extra, ())}
-    named = sorted(asked - implied, key=["train", "video", "flow", "frames", "report", "h5", "tb", "onnx", "hub"].index)
+    order = ["train", "video", "flow", "frames", "report", "serve", "h5", "tb", "onnx", "hub"]
+    named = sorted(asked - implied, key=order.index)
     try:
         installer = (metadata.distribution("wtal").read_text("INSTALLER") or "").strip()
     except metadata.PackageNotFoundError:  # run from a checkout that is not installed

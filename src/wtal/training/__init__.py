@@ -29,6 +29,7 @@ def train(
     seed: int | None = None,
     resume: bool = False,
     teacher: Path | str | None = None,
+    corrections: Path | str | None = None,
     execution: Execution = Execution(),  # noqa: B008  frozen
     progress: Progress = silent,
 ) -> Run:
@@ -45,6 +46,8 @@ def train(
             never stopped; it starts if there is none.
         teacher: Of a detector: the finished run whose instances it is taught; or the recipe of one, which is trained
             first, in a folder beside the run's (RECIPE-seedN, reused if it is there). By default the recipe's own.
+        corrections: What people have said happens when in some of the training videos: a file that wtal serve --edit
+            has saved, or annotations. A run that is resumed keeps those that it began with.
         execution: Where and how it is computed.
         progress: Called as progress(step, completed, total, detail) whenever training has got further: step
             "training" counts epochs, with the losses in the detail; "boxes", "targets" and "predictions" count videos.
@@ -69,7 +72,15 @@ def train(
         earlier = Run(Path(run).parent / default_run(_stem(teacher, store), first.seed).name)
         earlier.refuse_other_work(first, store)
         if not earlier.ended:
-            train(first, store, earlier.path, resume=True, execution=execution, progress=progress)
+            train(
+                first,
+                store,
+                earlier.path,
+                resume=True,
+                corrections=corrections,
+                execution=execution,
+                progress=progress,
+            )
         teacher = earlier.path
     return session(
         asked,
@@ -78,6 +89,7 @@ def train(
         seed=seed,
         resume=resume,
         teacher=None if teacher is None else Path(teacher),
+        corrections=None if corrections is None else Path(corrections),
         execution=execution,
         progress=progress,
     )

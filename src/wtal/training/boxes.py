@@ -3,6 +3,7 @@
 They lie in RUN/boxes.json, in seconds, as any prediction file; a box's score is its weight.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -24,14 +25,21 @@ def write_boxes(
     split: str,
     settings: BoxSettings,
     *,
+    corrected: Mapping[str, Instances] | None = None,
     progress: Progress = silent,
 ) -> None:
-    """Write the boxes of a split's videos: what the teacher finds of the classes that each is tagged with."""
+    """Write the boxes of a split's videos: what the teacher finds of the classes that each is tagged with.
+
+    Of `corrected` videos it is what people have said instead, in snippets, each with weight 1.
+    """
     names, tags = store.names(split), store.tags(split)
     # overlapping instances are doubtful at test, where one of them is right; as boxes, more of them teach more
     proposer = teacher.card.proposer.without_decay()
     boxes = {}
     for number, name in enumerate(tracked(names, "boxes", progress)):
+        if corrected is not None and name in corrected:
+            boxes[name] = store.timebase(name).instances_to_seconds(corrected[name])
+            continue
         found = teacher.found(name, store.features(name), proposer, classes=np.flatnonzero(tags[number]))
         boxes[name] = store.timebase(name).instances_to_seconds(weighted(found, settings.least_weight))
     write_predictions(path, boxes, store.classes)

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from wtal.devices import choose_device
 from wtal.errors import DataWarning, InputError, some
 from wtal.files import copy_whole
 from wtal.formats import write_predictions
+from wtal.instances import Instances
 from wtal.localize import Card, Localizer, model_folder, read_card
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
@@ -24,7 +26,9 @@ from wtal.progress import Progress, adapted
 from wtal.training import checkpoint
 from wtal.training.boxes import read_boxes, write_boxes
 from wtal.training.checkpoint import State
+from wtal.training.confidence import fitted_confidence, folds_to_train, remove_folds
 from wtal.training.config import Recipe
+from wtal.training.corrections import fingerprint, on_grid, read_corrections, write_corrections
 from wtal.training.distributed import process_group
 from wtal.training.execution import Execution
 from wtal.training.loop import Hooks, fit
@@ -47,6 +51,7 @@ def session(
     seed: int | None,
     resume: bool,
     teacher: Path | None,
+    corrections: Path | None,
     execution: Execution,
     progress: Progress,
 ) -> Run:
@@ -57,10 +62,13 @@ def session(
         raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
     run.refuse_other_work(recipe, store)
     _refuse_wrong_teacher(recipe, store, run, teacher)
-    videos = Videos(store, recipe.train_split, where)
+    known = run.environment()
+    corrected = _corrected(run, known, corrections, store, recipe)
+    in_snippets = on_grid(corrected, store, recipe.test.offset_snippets)
+    videos = Videos(store, recipe.train_split, where, corrected=in_snippets)
     _refuse_videos_without_tags(videos)
     _warn_of_classes_without_videos(videos)
-    known = run.environment()
+    _train_folds(recipe, store, run, execution, progress)
     # the order of sums depends on the number of threads, so a run keeps the one it began with
     threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
     with process_group(where) as group, _reproducible(where, threads):
@@ -73,9 +81,12 @@ def session(
         if group.leads:
             if known is None:
                 about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
+                if corrections is not None:
+                    write_corrections(run.corrections, corrected, store)
+                    about["corrections"] = {"path": str(corrections.resolve()), "fingerprint": fingerprint(corrected)}
                 run.begin(recipe, about)
             if teacher is not None:
-                _take_teacher(run, recipe, store, teacher, execution.device, progress)
+                _take_teacher(run, recipe, store, teacher, in_snippets, execution.device, progress)
             run.rewind_log(state.epoch, state.generations.epoch)
         if recipe.boxes is not None:
             group.wait()
@@ -94,6 +105,27 @@ def session(
                 draw({"epoch": recipe.epochs, "event": "mAP", **scores})
         group.wait()  # the processes leave together: one that goes while others are still connected may be aborted
     return run
+
+
+def _train_folds(recipe: Recipe, store: Store, run: Run, execution: Execution, progress: Progress) -> None:
+    """Train the models whose held-out videos confidence is fitted to, those that are not there yet."""
+    asked = replace(recipe, train_split="train", test_split="test", test=replace(recipe.test, confidence_folds=0))
+    quiet = replace(execution, evaluate_every=None, tensorboard=False)
+    for part, fold in folds_to_train(recipe, store, run):
+        heard = adapted(progress, held_out=part.part)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # a part may lack a class of which there is one video
+            session(
+                asked,
+                part,
+                fold,
+                seed=None,
+                resume=True,
+                teacher=None,
+                corrections=None,  # a corrected video may be among those that are held out: tags alone
+                execution=quiet,
+                progress=heard,
+            )
 
 
 def _nothing(_: Mapping[str, Any]) -> None:
@@ -207,14 +239,15 @@ def _evaluate_on_the_way(
 def _finish(run: Run, recipe: Recipe, store: Store, model: Model, progress: Progress) -> None:
     """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
     localizer = _localizer(run, recipe, store, model)
-    localizer.save(run.path)
-    if not store.has_split(recipe.test_split):  # one may train on tagged videos alone
-        run.evaluate({}, store, recipe)
-        return
-    heard = adapted(progress, "predictions", epoch=recipe.epochs)
-    found = localizer.store(store, recipe.test_split, progress=heard)
-    write_predictions(run.path / "predictions.json", found, store.classes)
-    run.evaluate(found, store, recipe)
+    found = None
+    if store.has_split(recipe.test_split):  # one may train on tagged videos alone
+        heard = adapted(progress, "predictions", epoch=recipe.epochs)
+        found = localizer.store(store, recipe.test_split, progress=heard)
+        write_predictions(run.path / "predictions.json", found, store.classes)
+    card = replace(localizer.card, calibration=fitted_confidence(run, recipe, store, found))
+    replace(localizer, card=card).save(run.path)
+    run.evaluate(found or {}, store, recipe)
+    remove_folds(run)
 
 
 def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path | None) -> None:
@@ -230,13 +263,39 @@ def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path 
         )
 
 
-def _take_teacher(run: Run, recipe: Recipe, store: Store, teacher: Path, device: str, progress: Progress) -> None:
+def _corrected(
+    run: Run, known: Mapping[str, Any] | None, given: Path | None, store: Store, recipe: Recipe
+) -> dict[str, Instances]:
+    """The corrected videos to learn from: those that the run began with, or those that are given now."""
+    asked = {} if given is None else read_corrections(given, store, recipe.train_split)
+    if known is None:
+        return asked
+    begun = known.get("corrections", {}).get("fingerprint")
+    if given is not None and fingerprint(asked) != begun:
+        what = "without corrections" if begun is None else "with other corrections than are in that file now"
+        raise InputError(
+            f"{run.path} was begun {what}: resume it without --corrections, which goes on as it began, or start anew "
+            f"with {given} in another --run folder"
+        )
+    return {} if begun is None else read_corrections(run.corrections, store, recipe.train_split)
+
+
+def _take_teacher(
+    run: Run,
+    recipe: Recipe,
+    store: Store,
+    teacher: Path,
+    corrected: Mapping[str, Instances],
+    device: str,
+    progress: Progress,
+) -> None:
     """Copy the teacher into the run, which then needs nothing from elsewhere, and write down its boxes."""
     if recipe.boxes is None or run.boxes.exists():
         return
     copy_whole(model_folder(teacher), run.teacher)
     localizer = Localizer.load(run.teacher, device=device)
-    write_boxes(run.boxes, localizer, store, recipe.train_split, recipe.boxes, progress=adapted(progress, epoch=0))
+    heard = adapted(progress, epoch=0)
+    write_boxes(run.boxes, localizer, store, recipe.train_split, recipe.boxes, corrected=corrected, progress=heard)
 
 
 def _refuse_videos_without_tags(videos: Videos) -> None:
