@@ -124,7 +124,7 @@ def _limits(card: Card) -> str:
         "- Boundaries were never shown to it: they are where evidence for the class begins and ends, and the more "
         "exact an answer has to be, the more often it is wrong (see the scores at high tIoU).",
     ]
-    if getattr(card, "calibration", None) is None:
+    if card.calibration is None:
         lines.append("- Scores rank instances; they are no probabilities.")
     else:
         lines.append("- The calibrated confidence speaks of the class, not of the boundary.")
