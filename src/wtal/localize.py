@@ -142,7 +142,8 @@ class Localizer:
             proposer: Settings that take the place of the model's own.
         """
         clock = (timebase or self.card.timebase).at(self.card.offset_snippets)
-        return clock.instances_to_seconds(self.found("the video", features, proposer), duration_s=duration_s)
+        found = clock.instances_to_seconds(self.found("the video", features, proposer), duration_s=duration_s)
+        return found.named(self.classes)
 
     def decide(
         self,
