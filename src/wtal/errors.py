@@ -1,6 +1,7 @@
 """What a user did, said plainly: one error type that the command line shows without a traceback, and its words."""
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 #: the extra that brings a package which wtal does without as long as it can
@@ -77,6 +78,22 @@ def missing_extra(error: ImportError) -> MissingExtraError | None:
         return error
     package = (error.name or "").partition(".")[0]
     return MissingExtraError(package, EXTRA_OF[package]) if package in EXTRA_OF else None
+
+
+def as_options(text: str) -> str:
+    """A message as the command line says it: what Python calls `skip_bad=True` is the option --skip-bad there.
+
+    Messages name arguments as Python has them, in backticks, since most are written where nobody knows who asks.
+
+    >>> as_options("leave it out with `skip_bad=True`, or say `run=DIR` or `device='cpu'`")
+    'leave it out with --skip-bad, or say --run DIR or --device cpu'
+    """
+
+    def option(found: "re.Match[str]") -> str:
+        name, value = found.groups()
+        return f"--{name.replace('_', '-')}" + ("" if value in (None, "True") else f" {value.strip(chr(39))}")
+
+    return re.sub(r"`([a-z_]+)(?:=([^`]*))?`", option, text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

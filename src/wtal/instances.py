@@ -1,6 +1,6 @@
 """Instances: the one container of scored segments with a class each, that everything takes and returns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, overload
 
@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from wtal.errors import InputError
 from wtal.notebook import Bar, data_frame, timeline
+from wtal.typed import as_array, wanted_type
 
 Unit = Literal["seconds", "snippets"]
 
@@ -63,13 +64,13 @@ class Instances:
     ) -> None:
         if unit not in ("seconds", "snippets"):
             raise InputError(f"segments are in seconds or in snippets, got the unit {unit!r}")
-        segments = np.asarray(segments, dtype=np.float64)
+        segments = as_array(segments, "segments").astype(np.float64)
         if segments.size == 0:
             segments = segments.reshape(0, 2)
         if segments.ndim != 2 or segments.shape[1] != 2:
             raise InputError(f"segments must be (n, 2) starts and ends, got shape {segments.shape}")
         n = len(segments)
-        scores = np.ones(n) if scores is None else np.asarray(scores, dtype=np.float64)
+        scores = np.ones(n) if scores is None else as_array(scores, "scores").astype(np.float64)
         class_ids = np.zeros(n, dtype=np.int64) if class_ids is None else np.asarray(class_ids)
         if class_ids.size and not np.issubdtype(class_ids.dtype, np.integer):
             raise InputError(f"class_ids must be class numbers (integers), got {class_ids.dtype}")
@@ -225,6 +226,20 @@ def _checked_names(names: Sequence[str], class_ids: Int[np.ndarray, " n"]) -> tu
     if len(class_ids) and class_ids.max() >= len(names):
         raise InputError(f"there are {len(names)} names, but an instance of class number {class_ids.max()}")
     return tuple(names)
+
+
+def wanted_predictions(predictions: Any) -> None:
+    """Refuse what does not give the instances of each video by its name.
+
+    >>> wanted_predictions(Instances.empty())
+    Traceback (most recent call last):
+    wtal.errors.InputError: predictions must be of type Mapping, got Instances; write {"name of the video": instances}
+    """
+    hint = '; write {"name of the video": instances}'
+    wanted_type(predictions, Mapping, "predictions", hint)
+    for name, found in predictions.items():
+        wanted_type(name, str, "a video's name in predictions", hint)
+        wanted_type(found, Instances, f"predictions[{name!r}]")
 
 
 def _refuse_bad_values(

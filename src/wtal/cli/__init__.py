@@ -107,7 +107,7 @@ def data_warnings_on_stderr() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
-            print(f"warning: {message}", file=sys.stderr)
+            print(f"warning: {said(str(message))}", file=sys.stderr)
         else:
             usual(message, category, *where, **more)
 
@@ -117,8 +117,16 @@ def data_warnings_on_stderr() -> Iterator[None]:
         yield
 
 
+def said(text: str) -> str:
+    """A message of the library as a terminal takes it, whatever the names in it are made of."""
+    from wtal.cli.table import printable
+    from wtal.errors import as_options
+
+    return "\n".join(map(printable, as_options(text).split("\n")))
+
+
 def _complaint(text: str) -> int:
-    print(f"wtal: {text}", file=sys.stderr)
+    print(f"wtal: {said(text)}", file=sys.stderr)
     return 2
 
 

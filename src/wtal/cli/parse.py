@@ -14,6 +14,9 @@ from tyro.constructors import ConstructorRegistry
 EXAMPLES = {
     "wtal demo": "wtal demo -o demo-output",
     "wtal data": "wtal data check STORE",
+    "wtal data convert": "wtal data convert FEATURES --tags tags.csv -o STORE",
+    "wtal data check": "wtal data check STORE",
+    "wtal data synthesize": "wtal data synthesize --n-classes 5 -o STORE",
     "wtal extract": "wtal extract videos/ --tags tags.csv -o features",
     "wtal weights": "wtal weights rgb_imagenet.pt",
     "wtal train": "wtal train my-videos --videos videos/ --tags tags.csv --run runs/mine",

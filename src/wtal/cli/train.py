@@ -13,10 +13,8 @@ import tyro
 
 from wtal.cli.data import Tagging
 from wtal.cli.parse import run_command
-from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.errors import DataWarning, InputError, Interrupted
-from wtal.progress import Progress, silent
 from wtal.training.execution import Device, Execution
 from wtal.video.extractor import ExtractorOptions
 
@@ -172,7 +170,7 @@ def _train(recipe_path: Path, data: Path, options: RunOptions, execution: Execut
     store = open_store(data, options.fold)
     folder = options.run or options.folder(recipe_path, recipe)
     again = shlex.join(["wtal", "train", *arguments, *([] if options.resume else ["--resume"])])
-    with interruptible(Console(stderr=True), again), data_warnings_on_stderr(), training_progress() as progress:
+    with interruptible(Console(stderr=True), again), data_warnings_on_stderr():
         run = train(
             recipe,
             store,
@@ -182,7 +180,6 @@ def _train(recipe_path: Path, data: Path, options: RunOptions, execution: Execut
             teacher=options.teacher,
             corrections=options.corrections,
             execution=execution,
-            progress=progress,
         )
     if _leads():
         _print_result(run)
@@ -226,16 +223,6 @@ def open_store(path: Path, fold: str | None = None) -> "Store":
         f"{path} is not a store of features; make one:\n  wtal data convert {path}{layout} -o {made}\n"
         f"then --data {made}"
     )
-
-
-@contextmanager
-def training_progress() -> Iterator[Progress]:
-    """A bar over epochs with the time left, one over the steps of what is going on, and the losses."""
-    if not _leads():
-        yield silent
-        return
-    with showing("epochs", main="training") as progress:
-        yield progress
 
 
 def _leads() -> bool:

@@ -146,7 +146,7 @@ def new_store(
     (3, 4)
     """
     if path.exists() and not overwrite:
-        raise InputError(f"{path} exists; choose another place or say --overwrite")
+        raise InputError(f"{path} exists; choose another place or say `overwrite=True`")
     if path.exists() and not ((path / "index.json").exists() or (path.is_dir() and not any(path.iterdir()))):
         raise InputError(f"{path} is not a store, so it is not overwritten; choose another place")
     beside: Path | None = None

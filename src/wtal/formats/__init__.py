@@ -18,8 +18,9 @@ from wtal.formats import activitynet, csv, cvat, eaf, fiftyone, labelstudio, srt
 from wtal.formats.activitynet import read_annotations, write_annotations
 from wtal.formats.form import Given
 from wtal.formats.rows import RowReader
-from wtal.instances import Instances, Unit
+from wtal.instances import Instances, Unit, wanted_predictions
 from wtal.reading import read_json, read_text, read_xml
+from wtal.typed import as_path
 
 __all__ = ["FORMATS", "read", "read_annotations", "read_predictions", "write", "write_annotations", "write_predictions"]
 
@@ -124,8 +125,9 @@ def write_predictions(path: Path | str, predictions: Mapping[str, Instances], cl
         predictions: Instances of each video in seconds, by the video's name.
         classes: Class names; class id `i` is written as `classes[i]`.
     """
+    wanted_predictions(predictions)
     videos = {name: Video("", None, instances) for name, instances in predictions.items()}
-    write(path, Annotations(tuple(classes), videos, predicted=True))
+    write(as_path(path, "path"), Annotations(tuple(classes), videos, predicted=True))
 
 
 def suffix_of(module: ModuleType) -> str:

@@ -29,7 +29,7 @@ class Given:
     def frames_per_second(self, what: str) -> float:
         """The frame rate, which `what` cannot be read or written without."""
         if self.fps is None:
-            raise InputError(f"{what} counts in frames: say how many the videos have in a second, such as --fps 25")
+            raise InputError(f"{what} counts in frames: say how many the videos have in a second, such as `fps=25`")
         return self.fps
 
     def frames(self, what: str, start_s: float, end_s: float) -> tuple[int, int]:

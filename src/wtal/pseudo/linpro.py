@@ -20,6 +20,7 @@ from wtal.instances import Instances
 from wtal.notebook import curves, data_frame
 from wtal.pseudo.candidates import QUARTER, Flanks
 from wtal.pseudo.program import least_norm, solve_elastic
+from wtal.typed import checked, wanted_type
 
 Rows = Literal["sum", "mean"]
 Solution = Literal["least_norm", "vertex"]
@@ -97,9 +98,17 @@ def make_targets(
     >>> labels.values[:, 1].round(6).tolist(), labels.status
     ([0.0, 0.0, 0.8, 0.8, 0.8, 0.8, 0.0, 0.0], {1: 'exact'})
     """
+    n_snippets, n_classes = checked(int, n_snippets, "n_snippets"), checked(int, n_classes, "n_classes")
     if n_snippets < 1 or n_classes < 1:
         raise InputError(f"a video needs snippets and classes, got {n_snippets} and {n_classes}")
+    wanted_type(instances, Instances, "instances")
     instances.wanted_in("snippets", "pseudo labels")
+    beyond = np.flatnonzero(instances.starts >= n_snippets)
+    if len(beyond):
+        raise InputError(
+            f"n_snippets is {n_snippets}, but {len(beyond)} of {len(instances)} instances begin after that; the first "
+            f"is {instances.segments[beyond[0]].tolist()}. Give the length of the TCAM that they were found in"
+        )
     if len(instances) and instances.class_ids.max() >= n_classes:
         raise InputError(f"class {instances.class_ids.max()} is out of range: there are {n_classes} classes")
     if not upper > 0:

@@ -1,13 +1,17 @@
 """Training: a recipe and a store of features in, a run's folder with a trained model out."""
 
+import os
+from contextlib import nullcontext
 from pathlib import Path
 
+from wtal.bars import showing
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
 from wtal.progress import Progress, silent
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.execution import Execution
 from wtal.training.run import Run
+from wtal.typed import checked, wanted_type
 
 __all__ = ["Execution", "Recipe", "Run", "default_run", "read_recipe", "train"]
 
@@ -31,7 +35,7 @@ def train(
     teacher: Path | str | None = None,
     corrections: Path | str | None = None,
     execution: Execution = Execution(),  # noqa: B008  frozen
-    progress: Progress = silent,
+    progress: Progress | bool = True,
 ) -> Run:
     """Train by a recipe on a store's training videos.
 
@@ -49,7 +53,8 @@ def train(
         corrections: What people have said happens when in some of the training videos: a file that wtal serve --edit
             has saved, or annotations. A run that is resumed keeps those that it began with.
         execution: Where and how it is computed.
-        progress: Called as progress(step, completed, total, detail) whenever training has got further: step
+        progress: Whether stderr shows how far it is: bars in a terminal, a line now and then elsewhere. Or a function
+            of yours, called as progress(step, completed, total, detail) whenever training has got further: step
             "training" counts epochs, with the losses in the detail; "boxes", "targets" and "predictions" count videos.
 
     Returns:
@@ -61,6 +66,8 @@ def train(
         if error.name not in ("torch", "safetensors"):
             raise
         raise MissingExtraError(error.name, "train") from error
+    wanted_type(execution, Execution, "execution")
+    seed = checked(int | None, seed, "seed")
     asked = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     if run is None:
         name = asked.model.rpartition(":")[2] if isinstance(recipe, Recipe) else Path(recipe).stem
@@ -82,17 +89,21 @@ def train(
                 progress=progress,
             )
         teacher = earlier.path
-    return session(
-        asked,
-        store,
-        Run(Path(run)),
-        seed=seed,
-        resume=resume,
-        teacher=None if teacher is None else Path(teacher),
-        corrections=None if corrections is None else Path(corrections),
-        execution=execution,
-        progress=progress,
-    )
+    # of several processes that torchrun has started one speaks
+    asked_to_show = progress is True and os.environ.get("RANK", "0") == "0"
+    hook = silent if isinstance(progress, bool) else progress
+    with showing("epochs", main="training") if asked_to_show else nullcontext(hook) as heard:
+        return session(
+            asked,
+            store,
+            Run(Path(run)),
+            seed=seed,
+            resume=resume,
+            teacher=None if teacher is None else Path(teacher),
+            corrections=None if corrections is None else Path(corrections),
+            execution=execution,
+            progress=heard,
+        )
 
 
 def teacher_recipe(teacher: Path | str) -> Recipe | None:

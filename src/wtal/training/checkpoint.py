@@ -74,7 +74,7 @@ def newest(folder: Path) -> Path | None:
 
 def load(path: Path, state: State) -> None:
     """Bring `state` and all random generators to where the checkpoint was written."""
-    then = "; delete that folder, and --resume goes on from the one before it"
+    then = "; delete that folder, and `resume=True` goes on from the one before it"
     with refusing(path, "is a checkpoint that is damaged or of another model", then):
         _unpack(load_file(path / "state.safetensors"), read_json(path / "state.json"), state)
 
@@ -201,4 +201,6 @@ def _why(error: Exception) -> str:
 
 def _remaining(folder: Path) -> str:
     last = newest(folder)
-    return f"The one before, {last.name}, is whole: make room and --resume" if last else "Make room and start again"
+    return (
+        f"The one before, {last.name}, is whole: make room, then `resume=True`" if last else "Make room and start anew"
+    )

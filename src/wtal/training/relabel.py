@@ -108,12 +108,12 @@ def targets_from(
     tags: Float[np.ndarray, "n c"],
     settings: TargetSettings,
     *,
-    temperature: float,
+    temperature: float | None = None,
     workers: int = 1,
     progress: Progress = silent,
 ) -> Generation:
     """Targets from the maps of each video, one per stream; the videos' tags are rows of `tags`."""
-    proposer = settings.proposer.at_temperature(temperature)
+    proposer = settings.proposer if temperature is None else settings.proposer.at_temperature(temperature)
     n_classes = tags.shape[1]
     wanted = n_classes + settings.background
     found: list[tuple[Instances, int]] = []
