@@ -1,12 +1,14 @@
 """Training: a recipe and a store of features in, a run's folder with a trained model out."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
+from wtal.locks import held
 from wtal.progress import Progress, silent
 from wtal.training.config import Recipe, read_recipe
-from wtal.training.execution import Execution
+from wtal.training.execution import Execution, leads
 from wtal.training.run import Run
 
 __all__ = ["Execution", "Recipe", "Run", "default_run", "read_recipe", "train"]
@@ -62,13 +64,14 @@ def train(
         name = asked.model.rpartition(":")[2] if isinstance(recipe, Recipe) else Path(recipe).stem
         run = default_run(name, asked.seed if seed is None else seed)
     store = data if isinstance(data, Store) else Store.open(data)
-    return session(
-        asked,
-        store,
-        Run(Path(run)),
-        seed=seed,
-        resume=resume,
-        teacher=None if teacher is None else Path(teacher),
-        execution=execution,
-        progress=progress,
-    )
+    with held(Path(run)) if leads() else nullcontext():
+        return session(
+            asked,
+            store,
+            Run(Path(run)),
+            seed=seed,
+            resume=resume,
+            teacher=None if teacher is None else Path(teacher),
+            execution=execution,
+            progress=progress,
+        )

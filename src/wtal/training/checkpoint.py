@@ -45,7 +45,7 @@ class State:
 def save(folder: Path, state: State) -> Path:
     """Write a checkpoint into `folder` and drop all but the newest two."""
     path = folder / f"epoch-{state.epoch:04d}-step-{state.step:04d}"
-    beside = folder / f".{path.name}.partial"
+    beside, aside = (folder / f".{path.name}.{kind}" for kind in ("partial", "replaced"))
     tensors, position = _packed(state)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,8 +55,11 @@ def save(folder: Path, state: State) -> Path:
         (beside / "state.json").write_text(json.dumps(position), encoding="utf-8")
         for entry in (*beside.iterdir(), beside):
             _to_disk(entry)
-        shutil.rmtree(path, ignore_errors=True)  # of a run that was resumed from before
+        if path.exists():  # of the same step, before its new targets: never half of it under its name
+            shutil.rmtree(aside, ignore_errors=True)
+            path.rename(aside)
         beside.rename(path)
+        shutil.rmtree(aside, ignore_errors=True)
         _to_disk(folder)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(beside, ignore_errors=True)
