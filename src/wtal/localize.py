@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int, Shaped
 
+from wtal.data.arrays import LARGEST, usable
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
 from wtal.files import written_whole
@@ -191,8 +192,8 @@ class Localizer:
         d = self.card.dimensions
         if features.ndim != 2 or features.shape[1] != d or not len(features):
             raise InputError(f"{name}: the model wants features of shape (snippets, {d}), got {features.shape}")
-        if not np.isfinite(features).all():
-            raise InputError(f"{name}: features must be finite, but some are NaN or infinite")
+        if not usable(features):
+            raise InputError(f"{name}: features must be finite and within ±{LARGEST:g}, but some are not")
         if not features.any():
             raise InputError(f"{name}: features are zero everywhere, as if they had never been computed")
 

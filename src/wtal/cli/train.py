@@ -16,7 +16,7 @@ from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.errors import DataWarning, InputError, Interrupted
 from wtal.progress import Progress, silent
-from wtal.training.execution import Device, Execution, leads
+from wtal.training.execution import Device, Execution, leads, several
 from wtal.video.extractor import ExtractorOptions
 
 if TYPE_CHECKING:
@@ -138,9 +138,13 @@ def _usual_folder(recipe_path: Path, recipe: "Recipe", seed: int | None, fold: s
 def _recipe_of_teacher(teacher: Path) -> "Recipe | None":
     """The recipe by which the teacher is to be trained first, unless it is a run that is there."""
     from wtal.localize import model_folder
-    from wtal.training import read_recipe
+    from wtal.training.config import read_recipe, shipped_recipes
 
-    return None if model_folder(teacher).is_dir() else read_recipe(teacher)
+    if model_folder(teacher).is_dir():
+        return None
+    named = teacher.is_file() or str(teacher) in shipped_recipes()
+    # a process on another machine need not see the run that the leading one is given
+    return read_recipe(teacher) if named or leads() else None
 
 
 def _extracted(
@@ -155,7 +159,7 @@ def _extracted(
     """The store of the videos' features, made or brought up to date."""
     from wtal.cli.extract import extract
 
-    if os.environ.get("WORLD_SIZE", "1") != "1":
+    if several():
         raise InputError("several processes would extract the same videos: run wtal extract first, then --data STORE")
     out = store or Path(f"{str(videos).rstrip('/')}-store")
     extract((videos,), out, tagging, options=options, device=device, skip_bad=skip_bad)
@@ -186,7 +190,7 @@ def _train(
     with interruptible(console, again), data_warnings_on_stderr():
         if teacher is not None and (first := _recipe_of_teacher(teacher)) is not None:
             teacher = _usual_folder(teacher, recipe, seed, store.part)
-            if not Run(teacher).ended:
+            if not Run(teacher).ended or several():  # whether it has ended is for the leading process to see
                 with training_progress() as progress:
                     train(first, store, teacher, seed=seed, resume=True, execution=execution, progress=progress)
         with training_progress() as progress:

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.lib import format as npy
 
+from wtal.data.arrays import LARGEST, usable
 from wtal.data.store import STORE_FORMAT, STORE_VERSION
 from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError
@@ -62,8 +63,8 @@ class StoreWriter:
             raise InputError(f"{name}: tag {unknown[0]} is not in the class list {list(self.classes)}")
         with np.errstate(over="ignore"):  # what overflows float16 is found by the next line
             block = np.ascontiguousarray(features, dtype=self.dtype)
-        if not np.isfinite(block).all():
-            raise InputError(f"{name}: features are not finite as {self.dtype}; {_NOT_FINITE}")
+        if not usable(block):
+            raise InputError(f"{name}: features are not finite, or too large, as {self.dtype}; {_NOT_FINITE}")
         if not block.any():
             raise InputError(f"{name}: features are zero everywhere; extract them again or leave the video out")
         data = block.tobytes()
@@ -106,7 +107,7 @@ class StoreWriter:
         (self.folder / "index.json").write_text(text, encoding="utf-8")
 
 
-_NOT_FINITE = "NaN, infinity, or a value above 65504 in float16; extract again, or leave the video out"
+_NOT_FINITE = f"NaN, above {LARGEST:g}, or above 65504 in float16; extract again, or leave the video out"
 
 
 def _line(record: VideoRecord, t: int, default: TimeBase) -> dict[str, Any]:

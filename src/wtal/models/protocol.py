@@ -86,10 +86,14 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Supervised:
-    """Snippet logits that pseudo labels teach, and the share of the pseudo-label loss that falls to them."""
+    """Snippet logits that pseudo labels teach, and the share of the pseudo-label loss that falls to them.
+
+    `bounded` says that they cannot grow without a limit, as scaled cosines: then signed labels teach by Eq. 9 itself.
+    """
 
     logits: Float[Tensor, "n c"]
     weight: float = 1.0
+    bounded: bool = False
 
 
 @dataclass(frozen=True, eq=False)

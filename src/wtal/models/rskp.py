@@ -157,7 +157,9 @@ class RSKP(Model):
             target_tcam=_mix(self.target_mix, of_snippets),
             attention=o.attention,
             video_scores=_mix(self.score_mix, of_videos),
-            supervised=tuple(Supervised(b.logits, w) for b, w in zip((o, m), self.pseudo_mix, strict=True)),
+            supervised=tuple(
+                Supervised(b.logits, w, bounded=True) for b, w in zip((o, m), self.pseudo_mix, strict=True)
+            ),
             inner=inner,
         )
 

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import shutil
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,14 +76,32 @@ def newest(folder: Path) -> Path | None:
     return found[-1] if found else None
 
 
+Saved = tuple[dict[str, Tensor], dict[str, Any]]
+
+
 def load(path: Path, state: State) -> None:
     """Bring `state` and all random generators to where the checkpoint was written."""
+    restore(read(path), state, path)
+
+
+def read(path: Path) -> Saved:
+    """What a checkpoint holds."""
+    with _refusing(path):
+        return load_file(path / "state.safetensors"), read_json(path / "state.json")
+
+
+def restore(saved: Saved, state: State, path: Path) -> None:
+    """Bring `state` and all random generators to where the checkpoint in `path` was written, which was read."""
+    with _refusing(path):
+        _unpack(*saved, state)
+
+
+def _refusing(path: Path) -> AbstractContextManager[None]:
     then = "; delete that folder, and --resume goes on from the one before it"
-    with refusing(path, "is a checkpoint that is damaged or of another model", then):
-        _unpack(load_file(path / "state.safetensors"), read_json(path / "state.json"), state)
+    return refusing(path, "is a checkpoint that is damaged or of another model", then)
 
 
-def _packed(state: State) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _packed(state: State) -> Saved:
     tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
     optimizer = state.optimizer.state_dict()
     scalars: dict[str, dict[str, Any]] = {}

@@ -15,6 +15,11 @@ def leads() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def several() -> bool:
+    """Whether torchrun has started several processes."""
+    return os.environ.get("WORLD_SIZE", "1") != "1"
+
+
 @dataclass(frozen=True)
 class Execution:
     """Where and how a run is computed and watched.
