@@ -20,6 +20,7 @@ from wtal.progress import Progress, silent, tracked
 from wtal.propose import Proposer
 from wtal.pseudo.candidates import Candidates
 from wtal.reading import names_of, read_json, refusing
+from wtal.threads import wait_quietly
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -99,6 +100,7 @@ class Localizer:
             device: `cpu`, `cuda`, or `auto`: the GPU if there is one.
         """
         card, folder = read_card(run), model_folder(run)
+        wait_quietly()
         try:
             from safetensors.torch import load_file
 

@@ -117,7 +117,20 @@ def test_killed_with_three_processes_it_resumes_with_two_that_do_not_see_the_run
     assert not any((folder / "run").exists() for folder in folders[1:])
 
 
-def test_work_is_divided_by_length_in_order_and_as_evenly_as_it_can() -> None:
+def test_a_steps_videos_are_each_taken_once_and_no_process_has_much_more_than_another() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        lengths = rng.integers(1, 900, size=rng.integers(1, 12)).tolist()
+        n, numbers = int(rng.integers(1, 5)), rng.permutation(100)[: len(lengths)].tolist()
+        shares = [Group(rank, n).share(numbers, lengths) for rank in range(n)]
+        real = [share for share in shares if share.counts]
+        assert sorted(number for share in real for number in share.videos) == sorted(numbers)
+        assert all(numbers[place] == video for s in shares for place, video in zip(s.places, s.videos, strict=True))
+        loads = [sum(lengths[place] for place in share.places) for share in real] + [0] * (n - len(real))
+        assert max(loads) - min(loads) <= max(lengths)
+
+
+def test_consecutive_work_is_divided_as_evenly_as_it_can() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         sizes = rng.integers(1, 100, size=rng.integers(1, 12)).tolist()

@@ -187,7 +187,8 @@ class RSKP(Model):
         """After the warm-up, let the step's μ compete for a place in the memory; those of other processes, too."""
         if epoch > self.warmup_epoch:
             inner = output.inner
-            self.bank.update(*of_all_processes(inner.mu, inner.mu_scores[..., :-1], batch.known_tags()))
+            found = inner.mu, inner.mu_scores[..., :-1], batch.known_tags()
+            self.bank.update(*of_all_processes(*found, places=batch.places))
 
     def end_epoch(self, epoch: int, batches: Iterable[Batch]) -> None:
         """Fill the memory once, at the end of the warm-up."""

@@ -7,6 +7,7 @@ from wtal.data.store import Store
 from wtal.errors import MissingExtraError
 from wtal.locks import held
 from wtal.progress import Progress, silent
+from wtal.threads import wait_quietly
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.execution import Execution, leads
 from wtal.training.run import Run
@@ -53,6 +54,7 @@ def train(
     Returns:
         The run: its folder, and what is in it.
     """
+    wait_quietly()
     try:
         from wtal.training.session import session
     except ModuleNotFoundError as error:

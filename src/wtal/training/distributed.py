@@ -27,6 +27,8 @@ class Share:
     """
 
     videos: list[int]
+    places: list[int]
+    """Where they stand among the step's videos."""
     counts: float
 
 
@@ -43,17 +45,23 @@ class Group:
         return self.rank == 0
 
     def share(self, numbers: Sequence[int], lengths: Sequence[int]) -> "Share":
-        """This process's part of a step's videos, which have so many snippets: consecutive ones, so that by rank they
-        are in the step's order, and cut such that the longest part is as short as it can be: nobody waits for long.
+        """This process's part of a step's videos, by their numbers of snippets: nobody is to wait for long.
 
-        >>> [Group(rank, 2).share([5, 6, 7], [90, 40, 40]).videos for rank in range(2)]
-        [[5], [6, 7]]
+        The longest video goes to the process that has the least so far, then the next longest, and so on.
+
+        >>> [Group(rank, 2).share([5, 6, 7], [40, 90, 40]).videos for rank in range(2)]
+        [[6], [5, 7]]
         >>> Group(1, 2).share([5], [90])
-        Share(videos=[5], counts=0.0)
+        Share(videos=[5], places=[0], counts=0.0)
         """
-        mine = list(numbers[self.part(lengths)])
-        shortest = min(range(len(numbers)), key=lengths.__getitem__)
-        return Share(mine, 1.0) if mine else Share([numbers[shortest]], 0.0)
+        loads, mine = [0] * self.size, []
+        for place in sorted(range(len(numbers)), key=lambda place: -lengths[place]):
+            least = loads.index(min(loads))
+            loads[least] += lengths[place]
+            if least == self.rank:
+                mine.append(place)
+        places = sorted(mine) or [min(range(len(numbers)), key=lengths.__getitem__)]
+        return Share([numbers[place] for place in places], places, 1.0 if mine else 0.0)
 
     def part(self, sizes: Sequence[int]) -> slice:
         """Which of consecutive pieces of work fall to this process, by their sizes.

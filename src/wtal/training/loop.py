@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,7 @@ def _seen(videos: Videos, share: Share, recipe: Recipe, epoch: int) -> tuple[Bat
     seeds = video_seeds(recipe.seed, epoch, share.videos)
     snippets = videos.sampled(share.videos, seeds, recipe.sampling)
     batch = videos.batch(share.videos, seeds=seeds, snippets=snippets if recipe.sampling.segments else None)
+    batch = replace(batch, places=tuple(share.places))
     return batch if share.counts else batch.untagged(), snippets
 
 

@@ -59,9 +59,7 @@ def session(
         start = group.told(begins)
         recipe = start.recipe
         if store.fingerprint != start.data:
-            raise InputError(
-                f"{store.path} is not the data set that the leading process has; copy it from there"
-            )
+            raise InputError(f"{store.path} is not the data set that the leading process has; copy it from there")
         videos = Videos(store, recipe.train_split, where)
         with _reproducible(where, start.threads):
             _train(run, videos, start, teacher=teacher, execution=execution, progress=progress, group=group)
