@@ -79,7 +79,7 @@ def signed_cross_entropy(
     >>> bool(up == -down)
     True
     >>> gone = torch.tensor([[-99.0, 0.0]])
-    >>> [signed_cross_entropy(gone, torch.tensor([[-0.5]]), [1], bounded=bounded).item() for bounded in (True, False)]
+    >>> [signed_cross_entropy(gone, torch.tensor([[-0.5]]), [1], bounded=b).round(decimals=3).item() for b in (True, False)]
     [-49.5, 0.0]
     """
     c, k = logits.shape[1], target.shape[1]
