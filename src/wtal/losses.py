@@ -78,8 +78,8 @@ def signed_cross_entropy(
     >>> down = signed_cross_entropy(torch.zeros(1, 2), torch.tensor([[-0.5, 0.0]]), [1], bounded=True)
     >>> bool(up == -down)
     True
-    >>> gone = torch.tensor([[-99.0, 0.0]])
-    >>> [signed_cross_entropy(gone, torch.tensor([[-0.5]]), [1], bounded=b).round(decimals=3).item() for b in (True, False)]
+    >>> gone, wanted = torch.tensor([[-99.0, 0.0]]), torch.tensor([[-0.5]])
+    >>> [round(signed_cross_entropy(gone, wanted, [1], bounded=bounded).item(), 3) for bounded in (True, False)]
     [-49.5, 0.0]
     """
     c, k = logits.shape[1], target.shape[1]
