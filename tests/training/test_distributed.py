@@ -220,7 +220,8 @@ def test_a_detector_trains_on_two_hosts_as_on_one(
             Popen(
                 [
                     *("ip", "netns", "exec", host, sys.executable, *launch),
-                    # both hosts have the machine's name, which is looked up unless their addresses are given
+                    # both hosts have the machine's name, which is looked up unless it is said who is who
+                    *("--rdzv-conf", f"is_host={int(number == 1)},join_timeout=900,read_timeout=900"),
                     *("--local-addr", f"10.77.0.{number}", "--", *map(str, (code, *command))),
                 ],
                 cwd=folder,

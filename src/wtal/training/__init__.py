@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
@@ -9,8 +10,11 @@ from wtal.locks import held
 from wtal.progress import Progress, silent
 from wtal.threads import wait_quietly
 from wtal.training.config import Recipe, read_recipe
-from wtal.training.execution import Execution, leads
+from wtal.training.execution import Execution
 from wtal.training.run import Run
+
+if TYPE_CHECKING:
+    from wtal.training.session import Session
 
 __all__ = ["Execution", "Recipe", "Run", "default_run", "read_recipe", "train"]
 
@@ -46,7 +50,8 @@ def train(
         seed: Takes the place of the recipe's.
         resume: Whether the run in that folder continues from its newest checkpoint, to the same bits as if it had
             never stopped; it starts if there is none.
-        teacher: Of a detector: the finished run whose instances it is taught.
+        teacher: Of a detector: the finished run whose instances it is taught; or the recipe of one, which is trained
+            first, in a folder beside the run's (RECIPE-seedN, reused if it is there). By default the recipe's own.
         execution: Where and how it is computed.
         progress: Called as progress(step, completed, total, detail) whenever training has got further: step
             "training" counts epochs, with the losses in the detail; "boxes", "targets" and "predictions" count videos.
@@ -56,7 +61,7 @@ def train(
     """
     wait_quietly()
     try:
-        from wtal.training.session import session
+        from wtal.training.session import in_group
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "safetensors"):
             raise
@@ -66,14 +71,39 @@ def train(
         name = asked.model.rpartition(":")[2] if isinstance(recipe, Recipe) else Path(recipe).stem
         run = default_run(name, asked.seed if seed is None else seed)
     store = data if isinstance(data, Store) else Store.open(data)
-    with held(Path(run)) if leads() else nullcontext():
-        return session(
-            asked,
-            store,
-            Run(Path(run)),
-            seed=seed,
-            resume=resume,
-            teacher=None if teacher is None else Path(teacher),
-            execution=execution,
-            progress=progress,
-        )
+    with in_group(execution) as session:
+        return _stages(session, asked, store, Run(Path(run)), seed, resume, teacher, progress)
+
+
+def _stages(
+    session: "Session",
+    asked: Recipe,
+    store: Store,
+    run: Run,
+    seed: int | None,
+    resume: bool,
+    teacher: Path | str | None,
+    progress: Progress,
+) -> Run:
+    """The run, after that of its teacher where one has to be trained first. The leading process decides that."""
+    with held(run.path) if session.group.leads else nullcontext():
+        teacher = session.group.told(teacher or run.first_stage(asked))
+        first = session.group.told(None if teacher is None else teacher_recipe(teacher))
+        if teacher is not None and first is not None:
+            first = first.with_seed(asked.seed if seed is None else seed)
+            earlier = Run(run.path.parent / default_run(_stem(teacher, store), first.seed).name)
+            earlier.refuse_other_work(first, store)
+            if session.group.told(not earlier.ended):
+                _stages(session, first, store, earlier, None, True, None, progress)
+            teacher = earlier.path
+        given = None if teacher is None else Path(teacher)
+        return session(asked, store, run, seed=seed, resume=resume, teacher=given, progress=progress)
+
+
+def teacher_recipe(teacher: Path | str) -> Recipe | None:
+    """The recipe by which a teacher is to be trained first; None if it is a trained run."""
+    return None if Path(teacher).is_dir() else read_recipe(teacher)
+
+
+def _stem(recipe: Path | str, store: Store) -> str:
+    return Path(recipe).stem + (f"-fold{store.part.replace('/', 'of')}" if store.part else "")

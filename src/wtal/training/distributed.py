@@ -84,7 +84,7 @@ class Group:
         distributed.all_gather_object(everyones, mine)
         return everyones
 
-    def told(self, by_leader: T | None) -> T:
+    def told(self, by_leader: Any) -> Any:
         """What the leading process says, in all processes; what the others say does not matter."""
         said: list[Any] = [by_leader]
         if self.size > 1:

@@ -28,7 +28,7 @@ from wtal.training.boxes import find_boxes, read_boxes
 from wtal.training.checkpoint import State
 from wtal.training.config import BoxSettings, Recipe
 from wtal.training.distributed import Group, process_group
-from wtal.training.execution import Execution, leads
+from wtal.training.execution import Execution
 from wtal.training.loop import Hooks, fit
 from wtal.training.relabel import Generation, write_generation
 from wtal.training.run import Run, describe_environment, scored
@@ -41,30 +41,44 @@ from wtal.video.extractor import read_extraction
 MANY_VIDEOS = 4000
 
 
-def session(
-    recipe: Recipe,
-    store: Store,
-    run: Run,
-    *,
-    seed: int | None,
-    resume: bool,
-    teacher: Path | None,
-    execution: Execution,
-    progress: Progress,
-) -> Run:
-    """See `wtal.training.train`."""
+@contextmanager
+def in_group(execution: Execution) -> "Iterator[Session]":
+    """Sessions of this process, together with those of the processes that torchrun has started beside it."""
     where = choose_device(execution.device)
-    begins = _beginning(recipe, store, run, seed, resume, teacher, execution) if leads() else None
     with process_group(where) as group:
-        start = group.told(begins)
-        recipe = start.recipe
+        yield Session(group, where, execution)
+        group.wait()  # the processes leave together: one that goes while others are still connected may be aborted
+
+
+@dataclass(frozen=True)
+class Session:
+    """What trains: see `wtal.training.train`."""
+
+    group: Group
+    where: torch.device
+    execution: Execution
+
+    def __call__(
+        self,
+        recipe: Recipe,
+        store: Store,
+        run: Run,
+        *,
+        seed: int | None,
+        resume: bool,
+        teacher: Path | None,
+        progress: Progress,
+    ) -> Run:
+        """Begin a run or go on with one, and train it to the end."""
+        leads = self.group.leads
+        begins = _beginning(recipe, store, run, seed, resume, teacher, self.execution) if leads else None
+        start: _Start = self.group.told(begins)
         if store.fingerprint != start.data:
             raise InputError(f"{store.path} is not the data set that the leading process has; copy it from there")
-        videos = Videos(store, recipe.train_split, where)
-        with _reproducible(where, start.threads):
-            _train(run, videos, start, teacher=teacher, execution=execution, progress=progress, group=group)
-        group.wait()  # the processes leave together: one that goes while others are still connected may be aborted
-    return run
+        videos = Videos(store, start.recipe.train_split, self.where)
+        with _reproducible(self.where, start.threads):
+            _train(run, videos, start, teacher=teacher, execution=self.execution, progress=progress, group=self.group)
+        return run
 
 
 @dataclass(frozen=True)
@@ -291,7 +305,7 @@ def _boxes(
     if group.told(not run.boxes.exists()):
         if group.leads and teacher is not None:
             copy_whole(model_folder(teacher), run.teacher)
-        localizer = group.told(Localizer.load(run.teacher, device="cpu") if group.leads else None)
+        localizer: Localizer = group.told(Localizer.load(run.teacher, device="cpu") if group.leads else None)
         moved: Localizer | None = localizer
         while moved is not None:
             moved.model.to(videos.device)
@@ -302,7 +316,8 @@ def _boxes(
         if group.leads:
             boxes = {name: one for part in found for name, one in part.items()}
             write_predictions(run.boxes, boxes, videos.store.classes)
-    return group.told(read_boxes(run.boxes, videos.store, split) if group.leads else None)
+    told: tuple[Instances, ...] = group.told(read_boxes(run.boxes, videos.store, split) if group.leads else None)
+    return told
 
 
 def _refuse_videos_without_tags(videos: Videos) -> None:
