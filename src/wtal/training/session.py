@@ -89,8 +89,7 @@ class _Start:
     data: str
     threads: int
     begun: bool
-    place: Path | None
-    saved: checkpoint.Saved | None
+    checkpoint: Path | None
 
 
 def _beginning(
@@ -114,9 +113,7 @@ def _beginning(
     known = run.environment()
     # the order of sums depends on the number of threads, so a run keeps the one it began with
     threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
-    last = checkpoint.newest(run.checkpoints)
-    saved = None if last is None else checkpoint.read(last)
-    return _Start(recipe, store.fingerprint, threads, known is not None, last, saved)
+    return _Start(recipe, store.fingerprint, threads, known is not None, checkpoint.newest(run.checkpoints))
 
 
 def _train(
@@ -131,8 +128,10 @@ def _train(
 ) -> None:
     recipe, store, where = start.recipe, videos.store, videos.device
     state = _fresh_state(recipe, store, where)
-    if start.saved is not None and start.place is not None:
-        checkpoint.restore(start.saved, state, start.place)
+    if start.checkpoint is not None:
+        checkpoint.restore(
+            group.told(checkpoint.read(start.checkpoint) if group.leads else None), state, start.checkpoint
+        )
     if group.leads:
         if not start.begun:
             kind, size = where.type, group.size
