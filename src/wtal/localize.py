@@ -102,6 +102,7 @@ class Localizer:
         card, folder = read_card(run), model_folder(run)
         wait_quietly()
         try:
+            import torch
             from safetensors.torch import load_file
 
             from wtal.devices import choose_device
@@ -112,7 +113,11 @@ class Localizer:
         options = _frozen(card.model_options)
         n, d = len(card.classes), card.dimensions
         weights = folder / "model.safetensors"
-        with refusing(weights, f"does not hold the weights of {card.model} that model.json describes"):
+        # the weights that a model begins with are random, and replaced: whoever trains must not see numbers drawn
+        with (
+            refusing(weights, f"does not hold the weights of {card.model} that model.json describes"),
+            torch.random.fork_rng(devices=[]),
+        ):
             model = build(card.model, n, d, streams=card.streams, stream_weights=card.stream_weights, **options)
             model.load_state_dict(load_file(weights))
         teacher = None if card.pool is None else cls.load(folder / TEACHER, device=device)
