@@ -117,15 +117,6 @@ class Table:
         """Whether a column holds words, not numbers."""
         return any(isinstance(row[column], str) for row in self.rows)
 
-    def best(self, column: int) -> set[int]:
-        """The rows with the column's highest mean, as it is shown."""
-        shown = {row: f"{cell.mean:.{cell.digits}f}" for row, cell in self._measures(column)}
-        top = max(map(float, shown.values()), default=None)
-        return {row for row, text in shown.items() if float(text) == top}
-
-    def _measures(self, column: int) -> list[tuple[int, Measure]]:
-        return [(n, cell) for n, row in enumerate(self.rows) if isinstance(cell := row[column], Measure)]
-
 
 def markdown(table: Table) -> str:
     """The table in Markdown.
