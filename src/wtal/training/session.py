@@ -113,6 +113,7 @@ def _beginning(
     known = run.environment()
     # the order of sums depends on the number of threads, so a run keeps the one it began with
     threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
+    checkpoint.tidy(run.checkpoints)
     return _Start(recipe, store.fingerprint, threads, known is not None, checkpoint.newest(run.checkpoints))
 
 
