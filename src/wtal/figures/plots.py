@@ -154,7 +154,10 @@ def bars_by_class(
         axis.set_xlabel(x)
         axis.margins(x=0.06)
         known = [measure.mean for measures in values.values() for measure in measures if measure is not None]
-        axis.set_xlim(left=1.05 * min(0.0, *known))  # a bar begins at 0, however far its spread goes
+        low = min(
+            [0.0, *known]
+        )  # a bar begins at 0, however far its spread goes; one below 0 has its number to the left
+        axis.set_xlim(left=low - 0.05 * (max(known) - low) if low < 0 else 0.0)
         without_grid(axis)
         axis.grid(True, axis="x")
         _legend(figure, axis)
@@ -182,9 +185,11 @@ def _bars(
     axis.bar_label(bars, texts, padding=4, fontsize=7.5, color=MUTED.light)
 
 
-def calibration_plot(lines: Sequence[Line]) -> "Figure":
+def calibration_plot(
+    lines: Sequence[Line], *, x: str = "mean label in the bin", y: str = "snippets inside an action, %"
+) -> "Figure":
     """How often snippets with labels of a size are right: on the diagonal, a label is a probability."""
-    figure = line_plot(lines, x="mean label in the bin", y="snippets inside an action, %")
+    figure = line_plot(lines, x=x, y=y)
     with styled():
         axis = figure.axes[0]
         axis.plot([0, 1], [0, 100], color=LINE.light, linewidth=1.2, linestyle=(0, (2, 2)), zorder=1)
