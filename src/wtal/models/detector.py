@@ -195,7 +195,7 @@ class Detector(Model):
         weight = (every.video >= 0).float()[:, None].expand_as(found.logits).clone()
         target[positive, class_ids] = 1.0
         weight[positive, class_ids] = weights
-        scale = self._scale(weights.sum(), len(batch.lengths))
+        scale = self._scale(weights.sum(), batch.n_videos)
         centre = every.centre[positive]
         wanted = torch.stack([centre - boxes.segments[mine, 0], boxes.segments[mine, 1] - centre], dim=1)
         apart, iou = box_loss(found.distances[positive], wanted)
