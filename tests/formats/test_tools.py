@@ -103,10 +103,10 @@ def test_one_video_a_file_means_a_folder_of_files(tmp_path):
 def test_frames_need_a_frame_rate(tmp_path):
     content = one_video(Instances([[1.0, 2.0]]))
     for name in ("a.xml", "a.labelstudio.json"):
-        with pytest.raises(InputError, match=r"counts in frames.*--fps 25"):
+        with pytest.raises(InputError, match=r"counts in frames.*fps=25"):
             write(tmp_path / name, content)
         write(tmp_path / name, content, given=Given(fps=25))
-        with pytest.raises(InputError, match=r"counts in frames.*--fps 25"):
+        with pytest.raises(InputError, match=r"counts in frames.*fps=25"):
             read(tmp_path / name)
 
 
