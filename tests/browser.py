@@ -29,6 +29,15 @@ def chromium() -> Iterator[Any]:
         opened.close()
 
 
+def wait(page: Any, holds: str, seconds: float = 30) -> None:
+    """Wait until a JavaScript expression is true; Playwright's own way is forbidden by a strict policy."""
+    for _ in range(int(seconds * 20)):
+        if page.evaluate(holds):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"it never came true: {holds}")
+
+
 @contextmanager
 def quiet_page(browser: Any, address: str, **options: Any) -> Iterator[Any]:
     """An open page, in which nothing may go wrong: no error, no word in the console, nothing asked of a network."""

@@ -1,6 +1,7 @@
 """`wtal localize` as a person with a folder of videos meets it: decisions, broken files, Ctrl-C, and the next day."""
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -84,13 +85,6 @@ def test_a_decision_by_default_and_the_ranked_list_on_request(made: Path, videos
     assert all(0 <= score <= 1 for found in decided.values() for score in found.scores)
     written = json.loads((run / "predictions.json").read_text())["results"]["a"]
     assert json.loads(everything.read_text())["results"]["a"] == written
-
-    segments = [{"label": label, "segment": [1.0, 3.0]} for label in ("Rise", "Fall")]
-    truth = {"a": {"subset": "test", "annotations": segments}}
-    (tmp_path / "gt.json").write_text(json.dumps({"database": truth}))
-    for path, said in ((few, True), (everything, False)):
-        main(["evaluate", str(path), str(tmp_path / "gt.json"), "--split", "test"])
-        assert ("wtal localize --all" in capsys.readouterr().err) == said
 
 
 def test_the_same_command_does_only_what_is_missing(made: Path, videos: Path, tmp_path: Path, capsys, calls) -> None:
@@ -184,3 +178,18 @@ def test_help_says_whose_settings_it_shows(made: Path, capsys) -> None:
     for arguments, said in ((["--help"], "the preset recommended"), ([made / "run", "--help"], f"the run {made}")):
         assert ended(*arguments) == 0
         assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_page_of_video_files_has_what_the_model_finds_and_the_truth(made: Path, tmp_path: Path, capsys) -> None:
+    file, page = made / "videos" / "a.mp4", tmp_path / "pages" / "view.html"
+    truth = {"a": {"subset": "test", "annotations": [{"label": "Fall", "segment": [1.0, 2.0]}]}}
+    (tmp_path / "gt.json").write_text(json.dumps({"database": truth}))
+    main(["view", str(made / "run"), str(file), "--truth", str(tmp_path / "gt.json"), "-o", str(page)])
+    (one,) = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(), flags=re.DOTALL)[1])["payloads"]
+    found = Localizer.load(made / "run").video(file)
+    assert len(found)
+    np.testing.assert_allclose([[i["start"], i["end"]] for i in one["instances"]], found.segments, atol=1e-3)
+    assert one["truth"] == [{"start": 1.0, "end": 2.0, "label": "Fall"}]
+    assert (page.parent / one["video"]["url"]).resolve() == file
+    assert one["video"]["type"] == "video/mp4"
+    assert "open it in a browser" in capsys.readouterr().err

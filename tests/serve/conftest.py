@@ -6,21 +6,11 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from small import RECIPE, make_store
+from small import DETECTOR, RECIPE, make_store
 from wtal.data.store import Store
 from wtal.serve.app import application
 from wtal.serve.served import Served
 from wtal.training import Execution, train
-
-DETECTOR = """
-model: detector
-model_options: {width: 8, averaging: 0.9}
-epochs: 1
-batch_videos: 4
-learning_rate: [[1, 3e-3]]
-boxes: {least_weight: 0.4}
-test: {protocols: [thumos14], pool: {weight: 0.5}}
-"""
 
 
 @pytest.fixture(scope="session")

@@ -45,11 +45,12 @@ def test_a_run_is_shown_and_corrected_until_ctrl_c(runs: dict[str, Path], tmp_pa
         asked = Request(address + "api/corrections?name=test_00000", body, headers, method="PUT")
         with urlopen(asked) as answer:
             assert json.load(answer) == {"revision": 1}
-        with pytest.raises(HTTPError, match="409"):
+        with pytest.raises(HTTPError, match="409") as refused:
             urlopen(asked)
+        refused.value.close()
     finally:
         server.send_signal(signal.SIGINT)
-        server.wait(timeout=60)
+        server.communicate(timeout=120)
     assert server.returncode == 0
     assert json.loads((tmp_path / "corrections.json").read_text())["database"]["test_00000"]["done"] is True
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.nn.functional import log_softmax
 
-from small import RECIPE, outcome
+from small import DETECTOR, RECIPE, outcome
 from wtal.annotations import Annotations, Video
 from wtal.cli import main
 from wtal.corrections import Correction, Corrections, Segment
@@ -25,17 +25,6 @@ from wtal.training import Execution, read_recipe, train
 from wtal.training.corrections import snippet_shares
 
 ONE = Execution(threads=1)
-DETECTOR = """
-model: detector
-model_options: {width: 8, averaging: 0.9}
-epochs: 1
-batch_videos: 4
-learning_rate: [[1, 3e-3]]
-boxes: {least_weight: 0.4}
-test: {protocols: [thumos14], pool: {weight: 0.5}}
-"""
-
-
 Rows = Mapping[str, list[tuple[float, float, str]]]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from browser import quiet_page
+from browser import quiet_page, wait
 from wtal.data.store import Store
 from wtal.localize import Localizer
 from wtal.view.payload import Footage, changed, payload
@@ -53,12 +53,12 @@ def test_the_list_is_searched_and_opens_videos(browser, server, store):
         wanted = store.names("train")[3]
         page.keyboard.press("/")
         page.keyboard.type(wanted)
-        page.wait_for_function("document.querySelectorAll('.videos .entry').length === 1")
+        wait(page, "document.querySelectorAll('.videos .entry').length === 1")
         page.locator(".videos .entry").click()
-        page.wait_for_function(f"document.querySelector('h2.name').textContent === {json.dumps(wanted)}")
+        wait(page, f"document.querySelector('h2.name')?.textContent === {json.dumps(wanted)}")
         page.keyboard.press("Escape")
         page.locator("input[type=search]").fill("there is no such video")
-        page.wait_for_function("document.querySelector('.list .note').textContent.startsWith('No video has')")
+        wait(page, "document.querySelector('.list .note').textContent.startsWith('No video has')")
 
 
 def test_a_temperature_changes_the_bars_to_what_the_library_finds(
@@ -84,7 +84,7 @@ def test_a_temperature_changes_the_bars_to_what_the_library_finds(
         page.locator(".controls summary").click()
         slider = page.locator("input[name=temperature]")
         slider.fill("0.3")
-        page.wait_for_function("document.querySelector('.controls .state').textContent === 'changed'")
+        wait(page, "document.querySelector('.controls .state').textContent === 'changed'")
         after = shown(page)
         temperature = float(f"{10**0.3:.3g}")
         made = payload(
@@ -99,18 +99,18 @@ def test_a_temperature_changes_the_bars_to_what_the_library_finds(
         assert after != before
         # and NMS instead of fusion
         page.locator("input[name=combine][value=nms]").click()
-        page.wait_for_function("!document.querySelector('input[name=temperature]')")
+        wait(page, "!document.querySelector('input[name=temperature]')")
         made = payload(
             localizer, Footage.of_store(store, name), proposer=changed(localizer.card.proposer, combine="nms")
         )
         assert len(shown(page)) == len(made["instances"])
         page.get_by_role("button", name="As the run has it").click()
-        page.wait_for_function("document.querySelector('input[name=temperature]')")
+        wait(page, "document.querySelector('input[name=temperature]')")
         assert shown(page) == before
 
 
 def saved(page: Any) -> None:
-    page.wait_for_function("document.querySelector('.editor .state')?.textContent.startsWith('Saved')")
+    wait(page, "document.querySelector('.editor .state')?.textContent.startsWith('Saved')")
 
 
 def test_edits_are_saved_and_there_after_a_reload(browser, server, corrections_file: Path, name):
@@ -119,7 +119,7 @@ def test_edits_are_saved_and_there_after_a_reload(browser, server, corrections_f
 
     with quiet_page(browser, f"{server}#run=tiny&video={name}") as page:
         page.wait_for_selector(".bar.found")
-        page.wait_for_function("document.querySelector('video').readyState > 0")
+        wait(page, "document.querySelector('video')?.readyState > 0")
         page.locator("#least").fill("0")
         n = page.locator(".bar.found").count()
         page.keyboard.press("Shift+A")
@@ -162,31 +162,34 @@ def test_edits_are_saved_and_there_after_a_reload(browser, server, corrections_f
         until(lambda: json.loads(corrections_file.read_text())["database"][name]["done"])
 
 
-def test_a_conflict_is_said_and_nothing_is_lost_when_the_server_is_away(browser, server, store):
+def test_a_conflict_is_said_and_nothing_is_lost_when_the_server_is_away(browser, server, store, corrections_file):
     other = store.names("train")[1]
     address = f"{server}#run=tiny&video={other}"
-    with quiet_page(browser, address) as first, quiet_page(browser, address) as second:
-        for page in (first, second):
-            page.wait_for_selector(".items, .nothing")
-            page.wait_for_function(f"document.querySelector('h2.name').textContent === {json.dumps(other)}")
-        first.keyboard.press("i")
-        saved(first)
-        second.keyboard.press("i")
-        second.wait_for_function("document.querySelector('.trouble')?.textContent.includes('Somebody else')")
-        second.get_by_role("button", name="Save mine over theirs").click()
-        saved(second)
+    first, second = browser.new_page(), browser.new_page()  # what is refused is in the console, too
+    for page in (first, second):
+        page.goto(address)
+        wait(page, f"document.querySelector('h2.name')?.textContent === {json.dumps(other)}")
+    first.keyboard.press("i")
+    saved(first)
+    second.keyboard.press("i")
+    wait(second, "document.querySelector('.trouble')?.textContent.includes('Somebody else')")
+    second.get_by_role("button", name="Save mine over theirs").click()
+    saved(second)
+    first.close()
+    second.close()
     page = browser.new_page()
     page.goto(address)
     page.wait_for_selector(".bar.yours")
-    page.context.set_offline(True)
-    page.keyboard.press("i")
-    page.wait_for_function("document.querySelector('.trouble')?.textContent.includes('Not saved')")
-    warned = []
+    warned: list[str] = []
     page.on("dialog", lambda dialog: (warned.append(dialog.type), dialog.accept()))
-    page.context.set_offline(False)
-    saved(page)  # it tries again by itself
-    n = page.locator(".bar.yours").count()
+    page.route("**/api/corrections?*", lambda it: it.abort() if it.request.method == "PUT" else it.continue_())
+    page.keyboard.press("i")
+    wait(page, "document.querySelector('.trouble')?.textContent.includes('Not saved')")
     page.reload()
+    assert warned == ["beforeunload"]
     page.wait_for_selector(".bar.yours")
-    assert page.locator(".bar.yours").count() == n == 2
+    assert page.locator(".bar.yours").count() == 2
+    page.unroute_all()
+    saved(page)  # it tries again by itself
+    assert len(json.loads(corrections_file.read_text())["database"][other]["annotations"]) == 2
     page.close()

@@ -32,7 +32,9 @@ class Catalogue:
         self._names = [row["name"] for row in rows]
         # without the last entry, which changes while one works
         self._texts = [json.dumps(row, ensure_ascii=False, separators=(",", ":"))[:-1].encode() for row in rows]
-        self._sought = [" ".join([row["run"], row["name"], *(row["tags"] or ())]).casefold() for row in rows]
+        self._sought = [
+            " ".join([row["run"], row["name"], row["split"], *(row["tags"] or ())]).casefold() for row in rows
+        ]
         last = (row["name"] for row in rows), (row["run"] for row in rows)
         ties = list(zip(*last, strict=True))
         keys: dict[Sort, list[float]] = {
@@ -49,7 +51,7 @@ class Catalogue:
         """Part of the list as JSON: {"total", "videos"}.
 
         Args:
-            query: Words that all have to be in the run's or video's name or tags.
+            query: Words that all have to be in the run's or video's name, its split or tags.
             sort: `doubt` or `errors`, the most first, or `name`.
             offset: How many videos to skip.
             limit: How many to give at most.
@@ -60,8 +62,8 @@ class Catalogue:
         if offset < 0 or not 1 <= limit <= MOST:
             raise InputError(f"offset is 0 or more and limit 1 to {MOST}, got {offset} and {limit}")
         chosen = self._orders[sort]  # type: ignore[index]
-        if words := query.casefold().split():
-            chosen = [number for number in chosen if all(word in self._sought[number] for word in words)]
+        for word in query.casefold().split():
+            chosen = [number for number in chosen if word in self._sought[number]]
         rows = b",".join(
             self._texts[n] + (b',"corrected":true}' if self._names[n] in corrected else b',"corrected":false}')
             for n in chosen[offset : offset + limit]
@@ -79,6 +81,7 @@ def rows_of(one: Served) -> list[dict[str, Any]]:
         {
             "run": one.name,
             "name": name,
+            "split": store.records[name].split,
             "duration": round(store.duration_s(name), 3),
             "tags": list(store.records[name].tags) or None,
             "found": len(decision),

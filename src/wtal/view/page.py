@@ -19,8 +19,8 @@ STATIC = files("wtal.view") / "static"
 LIBRARY = ("vendor/uPlot.iife.min.js", "vendor/uPlot.min.css")
 #: each module after those that it imports
 MODULES = (
-    *("dom.js", "axis.js", "player.js", "lanes.js", "curves.js"),
-    *("list.js", "controls.js", "edit.js", "help.js", "app.js"),
+    *("dom.js", "axis.js", "player.js", "pointer.js", "lanes.js", "curves.js"),
+    *("server.js", "list.js", "controls.js", "edit.js", "help.js", "app.js"),
 )
 _IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', flags=re.MULTILINE)
 _ICON = "data:image/svg+xml," + quote(

@@ -3,12 +3,14 @@
 import { Axis } from "./axis.js";
 import { Controls } from "./controls.js";
 import { Curves } from "./curves.js";
-import { clamp, clock, count, el, memory, span } from "./dom.js";
+import { clamp, clock, el, memory, span } from "./dom.js";
 import { Corrections } from "./edit.js";
 import { helpDialog } from "./help.js";
 import { Lanes, about, said } from "./lanes.js";
 import { VideoList } from "./list.js";
 import { Player } from "./player.js";
+import { Pointer } from "./pointer.js";
+import { ask, findVideos, putCorrections } from "./server.js";
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const live = page.mode === "live";
@@ -41,7 +43,7 @@ const leastSaid = () => (sure() ? `${Math.round(100 * least())} %` : `a score of
 
 const player = new Player(() => moved());
 const axis = new Axis(() => { lanes.place(); curves.place(); moved(); zoomOut.disabled = fit.disabled = axis.whole; });
-const lanes = new Lanes(axis, { choose, seek: (t) => player.seek(t), edge: moveEdge });
+const lanes = new Lanes(axis, { choose, edge: moveEdge });
 const curves = new Curves(axis);
 const corrections = new Corrections(putCorrections, () => drawEdits());
 const controls = new Controls(() => recompute());
@@ -56,7 +58,6 @@ const items = el("ol", { class: "items" });
 const nothing = el("p", { class: "nothing" });
 const editor = el("div", { class: "editor", hidden: !editable });
 const head = el("div", { class: "head" });
-const hover = el("div", { class: "hover" });
 const message = el("p", { class: "message", role: "alert", hidden: true });
 const zoomIn = button("+", "Zoom in (+)", () => axis.zoom(1.6, at()));
 const zoomOut = button("−", "Zoom out (−)", () => axis.zoom(1 / 1.6, at()));
@@ -81,10 +82,16 @@ function toggle(text, on) {
 const timeline = el("section", { class: "timeline", "aria-label": "Timeline" },
   el("div", { class: "toolbar" }, position, el("span", { class: "zoom" }, zoomOut, zoomIn, fit),
     el("span", { class: "chips" }, el("span", { class: "muted" }, "Show"), Object.values(lanesShown).map((box) => box.field))),
-  el("div", { class: "area" }, lanes.element, curves.element, hover, head));
+  el("div", { class: "area" }, lanes.element, curves.element, head));
 const area = timeline.querySelector(".area");
+const pointer = new Pointer(area, lanes.ruler, axis, {
+  seek: (seconds) => { player.setLoop(null); player.seek(seconds); },
+  looked: (seconds) => curves.at(seconds ?? player.time),
+});
+// what is zoomed at: the mouse, or the mark if it is in view
+const at = () => pointer.seconds ?? (axis.share(player.time) >= 0 && axis.share(player.time) <= 1 ? player.time : undefined);
 
-const found = el("section", { class: "found", "aria-label": "Found" },
+const found = el("section", { class: "results", "aria-label": "Found" },
   title, facts,
   el("label", { class: "least", for: "least" }, el("span", {}, "Show what is at least this sure"), sliderSaid), slider,
   editor, nothing, items);
@@ -194,7 +201,7 @@ function moved() {
   head.hidden = share < -0.001 || share > 1.001;
   head.style.left = `calc(var(--gutter) + (100% - var(--gutter)) * ${share})`;
   position.textContent = `${clock(player.time)} / ${clock(video.duration)}`;
-  curves.at(hover.seconds ?? player.time);
+  curves.at(pointer.seconds ?? player.time);
   link();
 }
 
@@ -220,74 +227,6 @@ function step(by) {
   if (now >= 0) return choose(all[clamp(now + by, 0, all.length - 1)]);
   const next = by > 0 ? all.find((one) => one.start > player.time) : all.findLast((one) => one.start < player.time);
   return choose(next ?? (by > 0 ? all[0] : all.at(-1)));
-}
-
-// ---- the pointer over the timeline ---------------------------------------------------------------------------------
-
-const pointers = new Map();
-let dragged = 0;
-const at = () => hover.seconds ?? (axis.share(player.time) >= 0 && axis.share(player.time) <= 1 ? player.time : undefined);
-
-function secondsAt(x) {
-  const { left, width } = lanes.ruler.getBoundingClientRect();
-  return axis.from + clamp((x - left) / width, 0, 1) * axis.length;
-}
-
-area.addEventListener("pointerdown", (event) => {
-  if (event.button) return;
-  pointers.set(event.pointerId, event.clientX);
-  dragged = 0;
-});
-area.addEventListener("pointermove", (event) => {
-  const { left, width } = lanes.ruler.getBoundingClientRect();
-  if (event.clientX >= left && event.pointerType === "mouse") showHover(event.clientX, left);
-  else hideHover();
-  const before = pointers.get(event.pointerId);
-  if (before === undefined) return;
-  const [one, other] = pointers.values();
-  if (other !== undefined) {
-    const apart = Math.abs(one - other);
-    pointers.set(event.pointerId, event.clientX);
-    const [a, b] = pointers.values();
-    if (apart > 10) axis.zoom(Math.abs(a - b) / apart, secondsAt((a + b) / 2));
-    dragged = 10;
-    return;
-  }
-  dragged += Math.abs(event.clientX - before);
-  pointers.set(event.pointerId, event.clientX);
-  if (dragged > 4 && !axis.whole) axis.pan(-((event.clientX - before) / width) * axis.length);
-});
-for (const end of ["pointerup", "pointercancel", "pointerleave"]) area.addEventListener(end, (event) => {
-  pointers.delete(event.pointerId);
-  if (end !== "pointerup") hideHover();
-});
-area.addEventListener("click", (event) => {
-  if (dragged > 4 || event.clientX < lanes.ruler.getBoundingClientRect().left) return;
-  player.setLoop(null);
-  player.seek(secondsAt(event.clientX));
-});
-area.addEventListener("wheel", (event) => {
-  const zooming = event.ctrlKey || event.metaKey || lanes.ruler.contains(event.target);
-  const sideways = event.shiftKey ? event.deltaY : event.deltaX;
-  if (zooming) axis.zoom(Math.exp(-event.deltaY * 0.003), secondsAt(event.clientX));
-  else if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY) && !axis.whole) axis.pan((sideways / 600) * axis.length);
-  else return;
-  event.preventDefault();
-}, { passive: false });
-
-function showHover(x, left) {
-  hover.seconds = secondsAt(x);
-  hover.style.left = `${x - left + gutter()}px`;
-  hover.textContent = clock(hover.seconds);
-  hover.classList.add("on");
-  curves.at(hover.seconds);
-}
-
-function hideHover() {
-  if (hover.seconds === undefined) return;
-  delete hover.seconds;
-  hover.classList.remove("on");
-  curves.at(player.time);
 }
 
 // ---- keys ----------------------------------------------------------------------------------------------------------
@@ -340,21 +279,6 @@ function switchTheme() {
 function setTheme(name) { if (name) document.documentElement.dataset.theme = name; }
 
 // ---- videos, from the page or from the server ----------------------------------------------------------------------
-
-async function ask(path, parameters, options = {}) {
-  const query = new URLSearchParams(Object.entries(parameters).filter(([, one]) => one !== undefined && one !== ""));
-  let answer;
-  try {
-    answer = await fetch(`${path}?${query}`, { ...options, headers: { Accept: "application/json", ...options.headers } });
-  } catch {
-    throw new Error("The server does not answer. Is wtal serve still running?");
-  }
-  const content = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw Object.assign(new Error(content.error ?? `The server answers ${answer.status}.`), { status: answer.status });
-  return content;
-}
-
-function findVideos(wanted) { return ask("/api/videos", wanted); }
 
 function findHere({ q, offset, limit }) {
   const words = q.toLowerCase();
@@ -450,16 +374,6 @@ function follow() {
 }
 
 // ---- editing -------------------------------------------------------------------------------------------------------
-
-async function putCorrections(name, body) {
-  try {
-    const text = JSON.stringify(body); // which gets through even while the page is being closed, if it is small
-    const options = { method: "PUT", body: text, keepalive: text.length < 60000, headers: { "Content-Type": "application/json" } };
-    return { status: 200, ...await ask("/api/corrections", { name }, options) };
-  } catch (error) {
-    return { status: error.status ?? 0, why: error.message };
-  }
-}
 
 function accept(one) {
   if (!one || one.origin !== undefined) return;

@@ -7,6 +7,7 @@ const covered = (a, b) =>
   Math.max(0, Math.min(a.end, b.end) - Math.max(a.start, b.start)) / Math.min(a.end - a.start, b.end - b.start);
 
 const plain = (segments) => segments.map(({ start, end, label, origin }) => ({ start, end, label, origin }));
+const inOrder = (segments) => plain(segments).sort((a, b) => a.start - b.start || a.end - b.end || (a.label < b.label ? -1 : 1));
 
 export class Corrections {
   // put(name, body) -> {status, revision}; status 0: the server does not answer
@@ -21,10 +22,11 @@ export class Corrections {
     Object.assign(this, { name, revision, done, segments: (segments ?? []).map((one) => ({ ...one })), dismissed: [] });
     Object.assign(this, { past: [], future: [], state: segments ? "saved" : "clean", edits: 0 });
     const draft = name === null ? null : JSON.parse(memory.get(`draft.${name}`) ?? "null");
-    if (draft) { // a save did not get through before the page was closed
-      Object.assign(this, draft);
+    const saved = JSON.stringify([inOrder(this.segments), done]);
+    if (draft && JSON.stringify([inOrder(draft.segments), draft.done]) !== saved) {
+      Object.assign(this, draft); // a save did not get through before the page was closed
       this.touch();
-    }
+    } else if (draft) memory.set(`draft.${name}`, null);
   }
 
   get unsaved() { return this.state !== "saved" && this.state !== "clean"; }
@@ -66,8 +68,7 @@ export class Corrections {
     if (!this.unsaved || this.state === "conflict" || this.saving) return;
     const { name, edits } = this;
     this.saving = true;
-    const segments = plain(this.segments).sort((a, b) => a.start - b.start || a.end - b.end);
-    const answer = await this.put(name, { revision: this.revision, segments, done: this.done });
+    const answer = await this.put(name, { revision: this.revision, segments: inOrder(this.segments), done: this.done });
     this.saving = false;
     if (name !== this.name) return;
     if (answer.status === 200) {

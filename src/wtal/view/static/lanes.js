@@ -29,7 +29,7 @@ function rows(bars) {
 }
 
 export class Lanes {
-  constructor(axis, { choose, seek, edge }) {
+  constructor(axis, { choose, edge }) {
     this.axis = axis;
     this.choose = choose;
     this.edge = edge;
@@ -37,7 +37,6 @@ export class Lanes {
     this.ruler = el("div", { class: "track ruler" });
     this.groups = el("div", { class: "groups" });
     this.element = el("div", { class: "lanes" }, el("div", { class: "lane" }, el("span", { class: "what" }), this.ruler), this.groups);
-    this.seek = seek;
   }
 
   // groups: [{label, colour, note, lanes: [{kind, name, bars, empty}]}]

@@ -46,7 +46,7 @@ export class VideoList {
     this.more.hidden = this.videos.length >= this.total;
     const runs = new Set(this.videos.map((one) => one.run)).size;
     this.items.replaceChildren(...this.videos.map((one) => {
-      const facts = [runs > 1 ? one.run : null, clock(one.duration, false), count(one.found, "instance")];
+      const facts = [runs > 1 ? one.run : null, one.split, clock(one.duration, false), count(one.found, "instance")];
       if (one.ap !== null && one.ap !== undefined) facts.push(`AP ${one.ap.toFixed(0)} %`);
       if (one.errors) facts.push(count(one.errors, "error"));
       if (one.doubt !== null && one.doubt !== undefined) facts.push(`doubt ${Math.round(100 * one.doubt)} %`);
