@@ -244,6 +244,11 @@ def _print_result(run: "Run") -> None:
     what = ["model/", "predictions.json", "evaluation.json", "metrics.jsonl"]
     there = ", ".join(name for name in what if (run.path / name).exists())
     print(f"{run.path}: {there}")
-    knows = read_card(run.path).extraction is not None
-    what_in = "VIDEO.mp4" if knows else "--features STORE -o found.json"
+    card = read_card(run.path)
+    if card.calibration is not None:
+        off = (
+            "" if card.calibration.error is None else f", off by {card.calibration.error:.0f} points (cross-validated)"
+        )
+        print(f"confidence of classes: by {card.calibration.source}, {card.calibration.videos} videos{off}")
+    what_in = "VIDEO.mp4" if card.extraction is not None else "--features STORE -o found.json"
     print(f"use it:  wtal localize {run.path} {what_in}")
