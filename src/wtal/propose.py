@@ -14,6 +14,7 @@ from jaxtyping import Int
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.maps import ActivationMap
+from wtal.notebook import Bar, timeline
 from wtal.overlap import Overlap
 from wtal.pseudo.candidates import (
     QUARTER,
@@ -45,6 +46,24 @@ class Proposals:
     candidates: Candidates
     #: which candidates made each instance; None where suppression chose among them instead
     fused: Fused | None
+
+    def __repr__(self) -> str:
+        how = "suppressed" if self.fused is None else "fused"
+        return f"Proposals({self.instances!r}, {how} from {len(self.candidates.instances)} candidates)"
+
+    def _repr_html_(self) -> str:
+        of_candidates = self.candidates.instances.named(self.instances.names) if self.instances.names else None
+        thin = (of_candidates or self.candidates.instances).lanes()
+        lanes: dict[str, list[Bar]] = {}
+        for label, bars in self.instances.lanes().items():
+            faint = [(start, end, 0.08, told) for start, end, _, told in thin.get(label, [])]
+            lanes |= {label: bars, f"candidates: {label}": faint}
+        counted = f"{len(self.instances):,} instances of {len(self.candidates.instances):,} candidates"
+        return f"<div>{counted}</div>{timeline(lanes, self.instances.unit, of_one_colour=2)}"
+
+    def to_pandas(self) -> Any:
+        """The instances as a DataFrame (needs pandas)."""
+        return self.instances.to_pandas()
 
 
 @dataclass(frozen=True)

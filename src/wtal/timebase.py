@@ -87,7 +87,7 @@ class TimeBase:
         instances.wanted_in("snippets", "seconds on the clock")
         segments = self.segments_to_seconds(instances.segments, duration_s=duration_s)
         kept = segments[:, 0] < segments[:, 1]
-        return Instances(segments[kept], instances.scores[kept], instances.class_ids[kept])
+        return Instances(segments[kept], instances.scores[kept], instances.class_ids[kept], names=instances.names)
 
     def segments_to_seconds(
         self, segments: Float[np.ndarray, "n 2"], *, duration_s: float = np.inf
@@ -104,4 +104,4 @@ class TimeBase:
         wanted_type(instances, Instances, "instances")
         instances.wanted_in("seconds", "positions on the snippet grid")
         positions = self.to_positions(instances.segments)
-        return Instances(positions, instances.scores, instances.class_ids, unit="snippets")
+        return Instances(positions, instances.scores, instances.class_ids, unit="snippets", names=instances.names)

@@ -1,11 +1,12 @@
 """The command line: `wtal COMMAND …`, one small module per command, loaded only when it is the one that runs."""
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
+
+from wtal.threads import wait_quietly
 
 #: Commands in the order in which one meets them: what each does, shown by `wtal --help`.
 COMMANDS = {
@@ -18,6 +19,8 @@ COMMANDS = {
     "calibrate": "Fit a run's confidence to tagged videos that it has not learned from.",
     "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
+    "formats": "Predictions and annotations into the form of another tool, and back.",
+    "export": "A trained model as a folder to hand on: card, weights, ONNX, the Hub.",
     "view": "A page with the video, what was found when, and what the model sees.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
     "serve": "Runs with their videos in a browser, live; correct what is wrong.",
@@ -31,6 +34,7 @@ _EXTRAS = {
     "train": ("train",),
     "calibrate": ("train",),
     "tune": ("train",),
+    "export": ("train",),
     "report": ("report",),
     "view": ("train",),
     "serve": ("serve",),
@@ -40,8 +44,7 @@ _EXTRAS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; a user's error ends it with one clear line and exit code 2."""
-    # threads that wait must not spin: beside other programs that costs all of them several times the time
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_quietly()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["help"]:
         given = [*given[1:], "--help"]

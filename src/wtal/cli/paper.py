@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.errors import InputError, MissingExtraError
+from wtal.locks import held
 from wtal.paper import EXPERIMENTS
 from wtal.training.execution import Execution
 
@@ -117,7 +119,8 @@ def _paper(
     _print_plan(Console(highlight=False) if options.dry_run else console, plan)
     if options.dry_run:
         return
-    with data_warnings_on_stderr():
+    # what is there so far may be looked at while another process trains
+    with nullcontext() if options.as_is else held(out), data_warnings_on_stderr():
         if not options.as_is and plan.epochs_to_train:
             with interruptible(console, again), showing("epochs", main="training", note=_about_run) as progress:
                 done = partial(_say_done, console)

@@ -24,6 +24,8 @@ EXAMPLES = {
     "wtal calibrate": "wtal calibrate runs/mine --features STORE --split test",
     "wtal tune": "wtal tune runs/mine --data STORE",
     "wtal evaluate": "wtal evaluate found.json gt.json --protocol thumos14 --diagnose",
+    "wtal formats": "wtal formats convert found.json found.labelstudio.json --fps 25",
+    "wtal export": "wtal export runs/mine my-model --onnx",
     "wtal view": "wtal view runs/mine new.mp4 -o view.html",
     "wtal report": "wtal report runs/mine -o report.html",
     "wtal serve": "wtal serve runs/mine --videos videos/ --edit",

@@ -15,7 +15,7 @@ from wtal.cli.data import Tagging
 from wtal.cli.parse import run_command
 from wtal.cli.table import print_table
 from wtal.errors import DataWarning, InputError, Interrupted
-from wtal.training.execution import Device, Execution
+from wtal.training.execution import Device, Execution, leads, several
 from wtal.video.extractor import ExtractorOptions
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _extracted(
     """The store of the videos' features, made or brought up to date."""
     from wtal.cli.extract import extract
 
-    if os.environ.get("WORLD_SIZE", "1") != "1":
+    if several():
         raise InputError("several processes would extract the same videos: run wtal extract first, then --data STORE")
     out = store or Path(f"{str(videos).rstrip('/')}-store")
     extract((videos,), out, tagging, options=options, device=device, skip_bad=skip_bad)
@@ -181,7 +181,7 @@ def _train(recipe_path: Path, data: Path, options: RunOptions, execution: Execut
             corrections=options.corrections,
             execution=execution,
         )
-    if _leads():
+    if leads():
         _print_result(run)
 
 
@@ -193,7 +193,7 @@ def interruptible(console: "Console", again: str) -> Iterator[None]:
     except KeyboardInterrupt as error:
         if not isinstance(error, Interrupted):
             raise
-        if _leads():
+        if leads():
             console.print(f"stopped; everything is saved. To go on:\n  {again}", highlight=False, soft_wrap=True)
         sys.exit(130)
 
@@ -225,11 +225,6 @@ def open_store(path: Path, fold: str | None = None) -> "Store":
     )
 
 
-def _leads() -> bool:
-    """Whether this is the process that speaks, if torchrun has started several."""
-    return os.environ.get("RANK", "0") == "0"
-
-
 def _print_result(run: "Run") -> None:
     from wtal.evaluate import headline
     from wtal.localize import read_card
@@ -249,6 +244,11 @@ def _print_result(run: "Run") -> None:
     what = ["model/", "predictions.json", "evaluation.json", "metrics.jsonl"]
     there = ", ".join(name for name in what if (run.path / name).exists())
     print(f"{run.path}: {there}")
-    knows = read_card(run.path).extraction is not None
-    what_in = "VIDEO.mp4" if knows else "--features STORE -o found.json"
+    card = read_card(run.path)
+    if card.calibration is not None:
+        off = (
+            "" if card.calibration.error is None else f", off by {card.calibration.error:.0f} points (cross-validated)"
+        )
+        print(f"confidence of classes: by {card.calibration.source}, {card.calibration.videos} videos{off}")
+    what_in = "VIDEO.mp4" if card.extraction is not None else "--features STORE -o found.json"
     print(f"use it:  wtal localize {run.path} {what_in}")

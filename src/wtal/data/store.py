@@ -44,6 +44,8 @@ class Store:
     matrix: Float[np.ndarray, "n d"]
     part: str = ""
     """Which part of the training videos is held out, such as 1/4, in a fold; else empty."""
+    has_truth: bool = False
+    """Whether the true instances are known: as the store was opened, so that a store that goes away is missed."""
 
     @classmethod
     def open(cls, path: Path | str) -> "Store":
@@ -76,7 +78,8 @@ class Store:
         ):
             raise InputError(f"features of {dtype} in the streams {streams}; convert again")
         matrix = _map_features(path / "features.npy", (start, sum(streams.values())), dtype)
-        return cls(path, index, tuple(names_of(index["classes"], "classes")), records, rows, streams, matrix)
+        classes, known = tuple(names_of(index["classes"], "classes")), (path / TRUTH).exists()
+        return cls(path, index, classes, records, rows, streams, matrix, has_truth=known)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -95,11 +98,6 @@ class Store:
     def dimensions(self) -> int:
         """Length of one snippet's feature vector, all streams together."""
         return int(self.matrix.shape[1])
-
-    @property
-    def has_truth(self) -> bool:
-        """Whether the true instances are known."""
-        return (self.path / TRUTH).exists()
 
     def has_split(self, split: str) -> bool:
         """Whether there is a video of that split."""

@@ -16,10 +16,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy.lib import format as npy
 
+from wtal.data.arrays import LARGEST, usable
 from wtal.data.store import STORE_FORMAT, STORE_VERSION
 from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError
 from wtal.files import clear_partial, partial_prefix
+from wtal.locks import held
 from wtal.timebase import TimeBase
 
 Dtype = Literal["float32", "float16"]
@@ -61,8 +63,8 @@ class StoreWriter:
             raise InputError(f"{name}: tag {unknown[0]} is not in the class list {list(self.classes)}")
         with np.errstate(over="ignore"):  # what overflows float16 is found by the next line
             block = np.ascontiguousarray(features, dtype=self.dtype)
-        if not np.isfinite(block).all():
-            raise InputError(f"{name}: features are not finite as {self.dtype}; {_NOT_FINITE}")
+        if not usable(block):
+            raise InputError(f"{name}: features are not finite, or too large, as {self.dtype}; {_NOT_FINITE}")
         if not block.any():
             raise InputError(f"{name}: features are zero everywhere; extract them again or leave the video out")
         data = block.tobytes()
@@ -105,7 +107,7 @@ class StoreWriter:
         (self.folder / "index.json").write_text(text, encoding="utf-8")
 
 
-_NOT_FINITE = "NaN, infinity, or a value above 65504 in float16; extract again, or leave the video out"
+_NOT_FINITE = f"NaN, above {LARGEST:g}, or above 65504 in float16; extract again, or leave the video out"
 
 
 def _line(record: VideoRecord, t: int, default: TimeBase) -> dict[str, Any]:
@@ -145,23 +147,45 @@ def new_store(
     >>> Store.open(folder / "s").features("a").shape
     (3, 4)
     """
+    with (
+        writing(path),
+        _appearing(path, overwrite=overwrite) as beside,
+        (beside / "features.npy").open("wb") as file,
+    ):
+        kind = np.dtype(dtype).newbyteorder("<")
+        clock = timebase or TimeBase()
+        writer = StoreWriter(beside, file, classes, clock, layout, kind, extraction, files or {})
+        yield writer
+        writer.finish()
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Hold the place of a store; one that a killed writer had moved aside to replace it is back."""
+    with held(path, beside=True):
+        aside = _aside(path)
+        if aside.exists():
+            if path.exists():
+                shutil.rmtree(aside, ignore_errors=True)
+            else:
+                aside.rename(path)
+        yield
+
+
+@contextmanager
+def _appearing(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A new folder that takes the place of `path` if the block ends without an error."""
     if path.exists() and not overwrite:
         raise InputError(f"{path} exists; choose another place or say `overwrite=True`")
     if path.exists() and not ((path / "index.json").exists() or (path.is_dir() and not any(path.iterdir()))):
         raise InputError(f"{path} is not a store, so it is not overwritten; choose another place")
     beside: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         clear_partial(path)
         beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=partial_prefix(path), suffix=".partial"))
-        with (beside / "features.npy").open("wb") as file:
-            kind = np.dtype(dtype).newbyteorder("<")
-            clock = timebase or TimeBase()
-            writer = StoreWriter(beside, file, classes, clock, layout, kind, extraction, files or {})
-            yield writer
-            writer.finish()
-            file.flush()
-            os.fsync(file.fileno())
+        yield beside
         umask = os.umask(0)
         os.umask(umask)
         beside.chmod(0o777 & ~umask)  # mkdtemp makes folders private; give ours what mkdir would have given
@@ -174,11 +198,15 @@ def new_store(
             shutil.rmtree(beside, ignore_errors=True)
 
 
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.replaced")
+
+
 def _move_into_place(beside: Path, path: Path) -> None:
     if not path.exists():
         beside.rename(path)
         return
-    old = beside.with_suffix(".old")
+    old = _aside(path)
     path.rename(old)
     beside.rename(path)
     shutil.rmtree(old)

@@ -5,7 +5,7 @@ minimise ‖g‖₁ under Wᵀg = q, g ≥ 0. Snippets with equal rows are inter
 groups of them: at most about 4n+1 for n instances, however long the video.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 
 from wtal.errors import InputError
 from wtal.instances import Instances
+from wtal.notebook import curves, data_frame
 from wtal.pseudo.candidates import QUARTER, Flanks
 from wtal.pseudo.program import least_norm, solve_elastic
 from wtal.typed import checked, wanted_type
@@ -48,6 +49,19 @@ class Targets:
         for class_id, column in self.columns.items():
             values[:, class_id] = column
         return values
+
+    def __repr__(self) -> str:
+        each = ", ".join(f"class {number} {how}" for number, how in self.status.items())
+        return f"Targets({self.shape[0]} snippets × {self.shape[1]} classes: {each or 'all 0'})"
+
+    def _repr_html_(self) -> str:
+        lanes = {f"class {number} ({self.status[number]})": column.tolist() for number, column in self.columns.items()}
+        return f"<div>targets of {len(lanes)} classes</div>{curves(lanes, 'snippets')}"
+
+    def to_pandas(self, names: Sequence[str] | None = None) -> Any:
+        """A DataFrame with a row for each snippet and a column for each class, by name if given (needs pandas)."""
+        columns = range(self.shape[1]) if names is None else names
+        return data_frame(dict(zip(columns, self.values.T, strict=True)))
 
 
 def make_targets(

@@ -11,38 +11,38 @@ from jaxtyping import Float
 
 from wtal.data.store import Store
 from wtal.errors import InputError
-from wtal.formats import read_predictions, write_predictions
+from wtal.formats import read_predictions
 from wtal.instances import Instances
 from wtal.localize import Localizer
 from wtal.progress import Progress, silent, tracked
 from wtal.training.config import BoxSettings
+from wtal.training.videos import Videos
 
 
-def write_boxes(
-    path: Path,
+def find_boxes(
     teacher: Localizer,
-    store: Store,
-    split: str,
+    videos: Videos,
+    part: slice,
     settings: BoxSettings,
     *,
     corrected: Mapping[str, Instances] | None = None,
     progress: Progress = silent,
-) -> None:
-    """Write the boxes of a split's videos: what the teacher finds of the classes that each is tagged with.
+) -> dict[str, Instances]:
+    """The boxes of these videos, in seconds: what the teacher finds of the classes that each is tagged with.
 
     Of `corrected` videos it is what people have said instead, in snippets, each with weight 1.
     """
-    names, tags = store.names(split), store.tags(split)
+    store, tags = videos.store, videos.tags[part]
     # overlapping instances are doubtful at test, where one of them is right; as boxes, more of them teach more
     proposer = teacher.card.proposer.without_decay()
     boxes = {}
-    for number, name in enumerate(tracked(names, "boxes", progress)):
+    for number, name in enumerate(tracked(videos.names[part], "boxes", progress)):
         if corrected is not None and name in corrected:
             boxes[name] = store.timebase(name).instances_to_seconds(corrected[name])
             continue
         found = teacher.found(name, store.features(name), proposer, classes=np.flatnonzero(tags[number]))
         boxes[name] = store.timebase(name).instances_to_seconds(weighted(found, settings.least_weight))
-    write_predictions(path, boxes, store.classes)
+    return boxes
 
 
 def read_boxes(path: Path, store: Store, split: str) -> tuple[Instances, ...]:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,14 @@ from wtal.localize import Card, Localizer, model_folder, read_card
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
 from wtal.named import look_up
-from wtal.progress import Progress, adapted
+from wtal.progress import Progress, adapted, silent
 from wtal.training import checkpoint
-from wtal.training.boxes import read_boxes, write_boxes
+from wtal.training.boxes import find_boxes, read_boxes
 from wtal.training.checkpoint import State
 from wtal.training.confidence import fitted_confidence, folds_to_train, remove_folds
-from wtal.training.config import Recipe
+from wtal.training.config import BoxSettings, Recipe
 from wtal.training.corrections import fingerprint, on_grid, read_corrections, write_corrections
-from wtal.training.distributed import process_group
+from wtal.training.distributed import Group, process_group
 from wtal.training.execution import Execution
 from wtal.training.loop import Hooks, fit
 from wtal.training.relabel import Generation, write_generation
@@ -43,20 +43,103 @@ from wtal.video.extractor import read_extraction
 MANY_VIDEOS = 4000
 
 
-def session(
+@contextmanager
+def in_group(execution: Execution) -> "Iterator[Session]":
+    """Sessions of this process, together with those of the processes that torchrun has started beside it."""
+    where = choose_device(execution.device)
+    with process_group(where) as group:
+        yield Session(group, where, execution)
+        group.wait()  # the processes leave together: one that goes while others are still connected may be aborted
+
+
+@dataclass(frozen=True)
+class Session:
+    """What trains: see `wtal.training.train`."""
+
+    group: Group
+    where: torch.device
+    execution: Execution
+
+    def __call__(
+        self,
+        recipe: Recipe,
+        store: Store,
+        run: Run,
+        *,
+        seed: int | None,
+        resume: bool,
+        teacher: Path | None,
+        corrections: Path | None,
+        progress: Progress,
+    ) -> Run:
+        """Begin a run or go on with one, and train it to the end."""
+        begins = None
+        if self.group.leads:
+            begins = _beginning(recipe, store, run, seed, resume, teacher, corrections, self.execution)
+        start: _Start = self.group.told(begins)
+        if store.fingerprint != start.data:
+            raise InputError(f"{store.path} is not the data set that the leading process has; copy it from there")
+        self._train_folds(start.recipe, store, run, progress)
+        corrected = on_grid(start.corrected, store, start.recipe.test.offset_snippets)
+        videos = Videos(store, start.recipe.train_split, self.where, corrected=corrected)
+        with _reproducible(self.where, start.threads):
+            _train(
+                run,
+                videos,
+                start,
+                teacher=teacher,
+                corrections=corrections,
+                execution=self.execution,
+                progress=progress,
+                group=self.group,
+            )
+        return run
+
+    def _train_folds(self, recipe: Recipe, store: Store, run: Run, progress: Progress) -> None:
+        """Train the models whose held-out videos confidence is fitted to, those that are not there yet."""
+        asked = replace(recipe, train_split="train", test_split="test", test=replace(recipe.test, confidence_folds=0))
+        quiet = replace(self, execution=replace(self.execution, evaluate_every=None, tensorboard=False))
+        todo = [part.part for part, _ in folds_to_train(recipe, store, run)] if self.group.leads else []
+        for part in self.group.told(todo):
+            number, of = map(int, part.split("/"))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)  # a part may lack a class of which there is one video
+                quiet(
+                    asked,
+                    store.fold(number, of, split=recipe.train_split),
+                    run.fold(number, of),
+                    seed=None,
+                    resume=True,
+                    teacher=None,
+                    corrections=None,  # a corrected video may be among those that are held out: tags alone
+                    progress=adapted(progress, held_out=part),
+                )
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What the leading process has read and the others need: they may be on machines that do not see the folder."""
+
+    recipe: Recipe
+    data: str
+    threads: int
+    begun: bool
+    checkpoint: Path | None
+    corrected: Mapping[str, Instances]
+    """What people have said of some of the training videos, in seconds."""
+
+
+def _beginning(
     recipe: Recipe,
     store: Store,
     run: Run,
-    *,
     seed: int | None,
     resume: bool,
     teacher: Path | None,
     corrections: Path | None,
     execution: Execution,
-    progress: Progress,
-) -> Run:
-    """See `wtal.training.train`."""
-    where = choose_device(execution.device)
+) -> _Start:
+    """Where a run stands, if it may begin or go on."""
     recipe = _with_seed(recipe, run, seed, resume)
     if not resume and run.begun:
         raise InputError(f"{run.path} holds a run already: `resume=True` goes on with it, `run=DIR` starts another")
@@ -65,67 +148,57 @@ def session(
     known = run.environment()
     corrected = _corrected(run, known, corrections, store, recipe)
     in_snippets = on_grid(corrected, store, recipe.test.offset_snippets)
-    videos = Videos(store, recipe.train_split, where, corrected=in_snippets)
+    videos = Videos(store, recipe.train_split, torch.device("cpu"), corrected=in_snippets)
     _refuse_videos_without_tags(videos)
     _warn_of_classes_without_videos(videos)
-    _train_folds(recipe, store, run, execution, progress)
     # the order of sums depends on the number of threads, so a run keeps the one it began with
     threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
-    with process_group(where) as group, _reproducible(where, threads):
-        group.wait()  # no process may look at the folder after another has begun to write there
-        state = _fresh_state(recipe, store, where)
-        last = checkpoint.newest(run.checkpoints)
-        if last is not None:
-            checkpoint.load(last, state)
-        group.wait()
-        if group.leads:
-            if known is None:
-                about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
-                if corrections is not None:
-                    write_corrections(run.corrections, corrected, store)
-                    about["corrections"] = {"path": str(corrections.resolve()), "fingerprint": fingerprint(corrected)}
-                run.begin(recipe, about)
-            if teacher is not None:
-                _take_teacher(run, recipe, store, teacher, in_snippets, execution.device, progress)
-            run.rewind_log(state.epoch, state.generations.epoch)
-        if recipe.boxes is not None:
-            group.wait()
-            videos.boxes = read_boxes(run.boxes, store, recipe.train_split)
-        wanted = execution.tensorboard and group.leads
-        with curves(run.path) if wanted else nullcontext(_nothing) as draw:
-            with _asked_to_stop() as stop:
-                hooks = Hooks(stop=stop)
-                if group.leads:
-                    hooks = _hooks(run, recipe, state, videos, execution, stop, progress, draw)
-                workers = threads if len(videos) > MANY_VIDEOS else 1
-                fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
+    checkpoint.tidy(run.checkpoints)
+    last = checkpoint.newest(run.checkpoints)
+    return _Start(recipe, store.fingerprint, threads, known is not None, last, corrected)
+
+
+def _train(
+    run: Run,
+    videos: Videos,
+    start: _Start,
+    *,
+    teacher: Path | None,
+    corrections: Path | None,
+    execution: Execution,
+    progress: Progress,
+    group: Group,
+) -> None:
+    recipe, store, where = start.recipe, videos.store, videos.device
+    state = _fresh_state(recipe, store, where)
+    if start.checkpoint is not None:
+        checkpoint.restore(
+            group.told(checkpoint.read(start.checkpoint) if group.leads else None), state, start.checkpoint
+        )
+    if group.leads:
+        if not start.begun:
+            kind, size = where.type, group.size
+            about = describe_environment(store, recipe, threads=start.threads, device=kind, processes=size)
+            if corrections is not None:
+                write_corrections(run.corrections, start.corrected, store)
+                said = fingerprint(start.corrected)
+                about["corrections"] = {"path": str(corrections.resolve()), "fingerprint": said}
+            run.begin(recipe, about)
+        run.rewind_log(state.epoch, state.generations.epoch)
+    if recipe.boxes is not None:
+        videos.boxes = _boxes(run, recipe, recipe.boxes, videos, start.corrected, teacher, progress, group)
+    wanted = execution.tensorboard and group.leads
+    with curves(run.path) if wanted else nullcontext(_nothing) as draw:
+        with _asked_to_stop() as stop:
+            hooks = Hooks(stop=stop)
             if group.leads:
-                _finish(run, recipe, store, state.model, progress)
-                scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}
-                draw({"epoch": recipe.epochs, "event": "mAP", **scores})
-        group.wait()  # the processes leave together: one that goes while others are still connected may be aborted
-    return run
-
-
-def _train_folds(recipe: Recipe, store: Store, run: Run, execution: Execution, progress: Progress) -> None:
-    """Train the models whose held-out videos confidence is fitted to, those that are not there yet."""
-    asked = replace(recipe, train_split="train", test_split="test", test=replace(recipe.test, confidence_folds=0))
-    quiet = replace(execution, evaluate_every=None, tensorboard=False)
-    for part, fold in folds_to_train(recipe, store, run):
-        heard = adapted(progress, held_out=part.part)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # a part may lack a class of which there is one video
-            session(
-                asked,
-                part,
-                fold,
-                seed=None,
-                resume=True,
-                teacher=None,
-                corrections=None,  # a corrected video may be among those that are held out: tags alone
-                execution=quiet,
-                progress=heard,
-            )
+                hooks = _hooks(run, recipe, state, videos, execution, stop, progress, draw)
+            workers = start.threads if len(videos) > MANY_VIDEOS else 1
+            fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
+        if group.leads:
+            _finish(run, recipe, store, state.model, progress)
+            scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}
+            draw({"epoch": recipe.epochs, "event": "mAP", **scores})
 
 
 def _nothing(_: Mapping[str, Any]) -> None:
@@ -280,22 +353,39 @@ def _corrected(
     return {} if begun is None else read_corrections(run.corrections, store, recipe.train_split)
 
 
-def _take_teacher(
+def _boxes(
     run: Run,
     recipe: Recipe,
-    store: Store,
-    teacher: Path,
+    settings: BoxSettings,
+    videos: Videos,
     corrected: Mapping[str, Instances],
-    device: str,
+    teacher: Path | None,
     progress: Progress,
-) -> None:
-    """Copy the teacher into the run, which then needs nothing from elsewhere, and write down its boxes."""
-    if recipe.boxes is None or run.boxes.exists():
-        return
-    copy_whole(model_folder(teacher), run.teacher)
-    localizer = Localizer.load(run.teacher, device=device)
-    heard = adapted(progress, epoch=0)
-    write_boxes(run.boxes, localizer, store, recipe.train_split, recipe.boxes, corrected=corrected, progress=heard)
+    group: Group,
+) -> tuple[Instances, ...]:
+    """What a detector is taught: the teacher's boxes, each process finds those of its part of the videos.
+
+    The teacher is copied into the run, which then needs nothing from elsewhere.
+    """
+    if group.told(not run.boxes.exists()):
+        if group.leads and teacher is not None:
+            copy_whole(model_folder(teacher), run.teacher)
+        localizer: Localizer = group.told(Localizer.load(run.teacher, device="cpu") if group.leads else None)
+        moved: Localizer | None = localizer
+        while moved is not None:
+            moved.model.to(videos.device)
+            moved = moved.teacher
+        heard = adapted(progress if group.leads else silent, epoch=0)
+        mine = group.part(videos.lengths)
+        said = on_grid(corrected, videos.store, recipe.test.offset_snippets)
+        found = group.gathered(find_boxes(localizer, videos, mine, settings, corrected=said, progress=heard))
+        if group.leads:
+            boxes = {name: one for part in found for name, one in part.items()}
+            write_predictions(run.boxes, boxes, videos.store.classes)
+    told: tuple[Instances, ...] = group.told(
+        read_boxes(run.boxes, videos.store, recipe.train_split) if group.leads else None
+    )
+    return told
 
 
 def _refuse_videos_without_tags(videos: Videos) -> None:
