@@ -23,6 +23,7 @@ from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError, did_you_mean
 from wtal.reading import map_npy, names_of, read_json_object, refusing
 from wtal.timebase import TimeBase
+from wtal.typed import as_path
 
 STORE_FORMAT = "wtal-store"
 STORE_VERSION = 1
@@ -49,7 +50,7 @@ class Store:
     @classmethod
     def open(cls, path: Path | str) -> "Store":
         """The store in folder `path`."""
-        path = Path(path)
+        path = as_path(path, "data")
         index = _read_index(path / "index.json")
         with refusing(path / "index.json", "lacks or misspells", "; convert again"):
             return cls._from_index(path, index)

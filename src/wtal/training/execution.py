@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import Literal
 
 from wtal.errors import InputError, MissingExtraError
+from wtal.typed import check_fields
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -40,6 +41,7 @@ class Execution:
     tensorboard: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("threads", "evaluate_every"):
             value = getattr(self, name)
             if value is not None and value < 1:
