@@ -9,6 +9,7 @@ import pytest
 import wtal
 from wtal.data.store import Store
 from wtal.training import Recipe, Run
+from wtal.training.session import Session
 
 RECIPE = Recipe("stpn", 1, ((1, 1e-3),))
 
@@ -23,13 +24,13 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         told.append(what)
         yield lambda step, *_: told.append(step)
 
-    def session(*arguments: Any, progress: Any, **_: Any) -> Run:
+    def session(_: Session, *arguments: Any, progress: Any, **__: Any) -> Run:
         progress("training", 0.5, 1, {})
         run: Run = arguments[2]
         return run
 
     monkeypatch.setattr("wtal.training.showing", showing)
-    monkeypatch.setattr("wtal.training.session.session", session)
+    monkeypatch.setattr(Session, "__call__", session)
     return told
 
 

@@ -64,7 +64,11 @@ class Setting:
         return self.full() if self.uses_delta else self.with_targets("labels-delta", source="delta")
 
     def at_temperature(self, temperature: float) -> Variant:
-        """The recipe with one temperature in all its generations of targets."""
+        """The recipe with one temperature in all its generations of targets; as it is, if that is its own."""
+        combine, stages = self.recipe.targets.proposer.combine, self.recipe.targets.stages
+        usual = combine.temperature if isinstance(combine, Fusion) else None
+        if all((usual if stage.temperature is None else stage.temperature) == temperature for stage in stages):
+            return self.full()
         return self.with_targets(f"temperature-{temperature:g}", temperature=temperature)
 
     def with_targets(self, kind: str, *, proposer: Proposer | None = None, **of_stages: Any) -> Variant:
