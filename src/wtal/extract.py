@@ -76,7 +76,7 @@ def extract(
     records = {name: replace(tagged.videos[name], timebase=clock) for name in tagged.videos if name in found}
     files = {name: fingerprint(found[name]) for name in records}
     old = _reusable(out, identity, dtype, found) if is_store(out) and not overwrite else None
-    kept = old.index["source"].get("files", {}) if old is not None else {}
+    kept = {} if old is None else {name: entry.file for name, entry in old.entries.items()}
     missing = [name for name in records if kept.get(name) != files[name]]
     folder = out.with_name(f".{out.name}.extracting")
     with open_unfinished(folder, plain(identity), anew=overwrite) as unfinished:
@@ -111,7 +111,9 @@ def extract(
         )
         findings = list(tagged.findings)
         if missing or tagged.truth is not None or old is None or not _same(old, source):
-            findings = convert(source, out, dtype=dtype, skip_bad=skip_bad, overwrite=overwrite or old is not None)
+            there = set(kept) - set(missing) if old is not None and old.extensible else None
+            again = overwrite or old is not None
+            findings = convert(source, out, dtype=dtype, skip_bad=skip_bad, overwrite=again, kept=there)
     shutil.rmtree(folder)
     return [*broken, *findings]
 
@@ -154,8 +156,8 @@ def _reusable(out: Path, identity: Extraction, dtype: Dtype, found: Mapping[str,
     if known is None:
         raise InputError(f"{out} holds features that wtal extract did not make; choose another -o, or say --overwrite")
     known.refuse_other(identity, "the features that are asked for", f"{out} (--overwrite makes it anew)")
-    if store.index["features"]["dtype"] != dtype:
-        raise InputError(f"{out} holds {store.index['features']['dtype']}, not {dtype}; --overwrite makes it anew")
+    if store.dtype != dtype:
+        raise InputError(f"{out} holds {store.dtype}, not {dtype}; --overwrite makes it anew")
     if lost := [name for name in store.names() if name not in found]:
         raise InputError(
             f"{out} holds {len(lost)} videos that are not among the files given, such as {some(lost)}; name their "

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     tyro.extras.subcommand_cli_from_dict(
         {name: plain_help(command) for name, command in COMMANDS.items()},
         prog="wtal data",
-        description=described("Data sets: convert, check, generate.", "wtal data"),
+        description=described("Data sets: convert, check, mend, generate.", "wtal data"),
         args=list(arguments),
     )
 
@@ -181,7 +181,29 @@ def synthesize(
     print_store(out)
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"convert": convert, "check": check, "synthesize": synthesize}
+def repair(store: tyro.conf.Positional[Path]) -> None:
+    """Mend a store after a crash or a damaged disk; says what is mended, and ends with 1 if videos are lost.
+
+    Args:
+        store: The store's folder; nobody else may write to it meanwhile.
+    """
+    from wtal.data import repair as repairing
+    from wtal.data.findings import errors
+
+    with showing("checking") as progress:
+        findings = repairing.repair(store, progress=progress)
+    print_findings(findings)
+    console().print(_verdict(findings))
+    if errors(findings):
+        raise SystemExit(1)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "convert": convert,
+    "check": check,
+    "repair": repair,
+    "synthesize": synthesize,
+}
 
 
 def console() -> "Console":
@@ -222,4 +244,4 @@ def print_store(path: Path) -> None:
     print_table(("split", "videos", "snippets", "tagged classes"), rows, title=str(path))
     streams = " + ".join(f"{stream} {width}" for stream, width in store.streams.items())
     truth = "with" if store.has_truth else "without"
-    console().print(f"{streams} dimensions, {store.matrix.dtype}, {truth} true instances (gt.json)")
+    console().print(f"{streams} dimensions, {store.dtype}, {truth} true instances (gt.json)")
