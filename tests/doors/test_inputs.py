@@ -88,7 +88,7 @@ def test_truth_is_matched_without_endings_and_what_fits_nothing_is_said():
         ("my-videos", "video,label,split\na,Run,test\n", "trains on the videos of split train"),
         ("my-videos", "video,label\na,\n", "nothing to learn from"),
         ("my-videos", "video;name\n", "must start with a line"),
-        ("thumos14-detector", "video,label\na,Run\n", "needs a trained run to learn from: --teacher RUN"),
+        ("demo-detector", "video,label\na,Run\n", "needs a trained run to learn from: --teacher RUN"),
     ],
 )
 def test_training_on_videos_is_checked_before_extraction(tmp_path, capsys, monkeypatch, recipe, content, said):

@@ -237,6 +237,45 @@ def test_memory_is_filled_once_by_true_classes_and_then_renewed_by_every_step() 
     assert model.bank.scores[1].max() == mine.mu_scores[0, :, 1].max()
 
 
+def read_by(model: RSKP, batch: Batch) -> list[set[int]]:
+    """The classes whose memory changes what the model says of each video."""
+    before, read = model(batch).inner.branches["r"].logits.split(LENGTHS), [set() for _ in LENGTHS]
+    for c in range(C):
+        kept = model.bank.vectors[c].clone()
+        model.bank.vectors[c] += 1.0
+        after = model(batch).inner.branches["r"].logits.split(LENGTHS)
+        model.bank.vectors[c] = kept
+        for video, (old, new) in enumerate(zip(before, after, strict=True)):
+            if not torch.equal(old, new):
+                read[video].add(c)
+    return read
+
+
+def test_whose_memory_is_read() -> None:
+    tagged = [set(row.nonzero().flatten().tolist()) for row in TAGS]
+    batch = Batch.pack(features(), TAGS, seeds=[3, 4, 5, 6])
+    assert read_by(make(memory=True), batch) == tagged
+    assert read_by(make(memory=True, bank_class="first"), batch) == [{0}, {0}, set(), {0}]
+    for way in ("random", "hardest"):
+        model = make(memory=True, bank_class=way)
+        for own, read in zip(tagged, read_by(model, batch), strict=True):
+            assert len(read) == bool(own)
+            assert not read & own
+        everything = Batch.pack(features((5,)), torch.ones(1, C, dtype=torch.float64))
+        assert torch.isfinite(model(everything).inner.branches["r"].logits).all()  # there is no other class
+    random = make(memory=True, bank_class="random")
+    drawn = [read_by(random, Batch.pack(features(), TAGS, seeds=[seed] * 4)) for seed in range(6)]
+    assert len({tuple(map(tuple, one)) for one in drawn}) > 1
+
+
+def test_the_memory_of_class_0_takes_what_looks_like_class_0_from_every_video() -> None:
+    model, batch = make(warmup_epoch=0, bank_class="first"), Batch.pack(features(), TAGS)
+    model.end_epoch(0, [batch])
+    assert not model.bank.vectors[1:].any()
+    tagged = model(batch).inner.mu_scores[TAGS.any(dim=1), :, 0]
+    torch.testing.assert_close(model.bank.scores[0], tagged.flatten().sort(descending=True).values[:5])
+
+
 def test_memory_is_in_the_state_and_can_be_forgotten_with_new_targets() -> None:
     model, batch = make(warmup_epoch=0, zero_bank_with_targets=True), Batch.pack(features(), TAGS)
     model.end_epoch(0, [batch])

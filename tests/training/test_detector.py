@@ -151,7 +151,7 @@ def test_one_command_trains_both_and_reuses_what_has_ended(
     (tmp_path / "first.yaml").write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
     command = ["train", str(recipe), "--data", str(store.path), "--teacher", "first.yaml", "--threads", "1"]
     main([*command, "--run", "pair"])
-    first = tmp_path / "runs" / "first-seed0"
+    first = tmp_path / "first-seed0"  # beside the run
     assert Run(first).ended
     assert Run(tmp_path / "pair").ended
     trained = (first / "model" / "model.safetensors").stat().st_mtime_ns
@@ -159,3 +159,21 @@ def test_one_command_trains_both_and_reuses_what_has_ended(
     assert (first / "model" / "model.safetensors").stat().st_mtime_ns == trained
     assert outcome(tmp_path / "pair") == outcome(tmp_path / "again")
     assert "wtal localize again" in capsys.readouterr().out
+
+
+def test_a_recipe_may_name_its_teacher_whose_run_is_not_taken_for_other_data(
+    recipe: Path, store: Store, other_store: Store, tmp_path: Path
+) -> None:
+    first, both = tmp_path / "first.yaml", tmp_path / "both.yaml"
+    first.write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
+    both.write_text(recipe.read_text().replace("least_weight: 0.4", f"least_weight: 0.4, teacher: {first}"))
+    train(both, store, tmp_path / "pair", execution=ONE)
+    train(recipe, store, tmp_path / "given", teacher=tmp_path / "first-seed0", execution=ONE)
+    found = [(tmp_path / one / "predictions.json").read_bytes() for one in ("pair", "given")]
+    assert found[0] == found[1]
+    shutil.rmtree(tmp_path / "first-seed0")
+    train(both, store, tmp_path / "pair", resume=True, execution=ONE)  # it has what it needs
+    assert not (tmp_path / "first-seed0").exists()
+    train(both, store, tmp_path / "third", execution=ONE)
+    with pytest.raises(InputError, match="first-seed0 was trained on another data set"):
+        train(both, other_store, tmp_path / "other", execution=ONE)

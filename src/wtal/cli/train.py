@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> None:
             seed: Takes the place of the recipe's seed.
             resume: Go on with the run in that folder, to the same result as if it had never stopped.
             teacher: Of a detector: the finished run that it learns from; or the recipe of one, which is trained first
-                (into runs/RECIPE-seedN, and reused if it is there).
+                (into RECIPE-seedN beside the run's folder, and reused if it is there); by default the recipe's own.
             fold: Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose
                 settings without a look at the test videos.
             execution: Where and how it is computed.
@@ -94,13 +94,14 @@ def _check_before_extraction(
     import warnings
 
     from wtal.data.tags import read_tagged
-    from wtal.training import Run, read_recipe
+    from wtal.training import Run, read_recipe, teacher_recipe
 
     recipe = read_recipe(recipe_path)
     run = Run(folder or _usual_folder(recipe_path, recipe, seed, fold))
-    run.check_teacher(recipe, teacher)
-    if teacher is not None:
-        _recipe_of_teacher(teacher)
+    taught_by = teacher or run.first_stage(recipe)
+    run.check_teacher(recipe, taught_by)
+    if taught_by is not None:
+        teacher_recipe(taught_by)
     if fold is not None:
         _fold(fold)
     table = tagging.tags or tagging.gt
@@ -133,14 +134,6 @@ def _usual_folder(recipe_path: Path, recipe: "Recipe", seed: int | None, fold: s
 
     suffix = f"-fold{fold.replace('/', 'of')}" if fold else ""
     return default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
-
-
-def _recipe_of_teacher(teacher: Path) -> "Recipe | None":
-    """The recipe by which the teacher is to be trained first, unless it is a run that is there."""
-    from wtal.localize import model_folder
-    from wtal.training import read_recipe
-
-    return None if model_folder(teacher).is_dir() else read_recipe(teacher)
 
 
 def _extracted(
@@ -176,23 +169,17 @@ def _train(
     from rich.console import Console
 
     from wtal.cli import data_warnings_on_stderr
-    from wtal.training import Run, read_recipe, train
+    from wtal.training import read_recipe, train
 
     recipe = read_recipe(recipe_path)
     store = open_store(data, fold)
     begun = folder or _usual_folder(recipe_path, recipe, seed, store.part)
     console = Console(stderr=True)
     again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
-    with interruptible(console, again), data_warnings_on_stderr():
-        if teacher is not None and (first := _recipe_of_teacher(teacher)) is not None:
-            teacher = _usual_folder(teacher, recipe, seed, store.part)
-            if not Run(teacher).ended:
-                with training_progress() as progress:
-                    train(first, store, teacher, seed=seed, resume=True, execution=execution, progress=progress)
-        with training_progress() as progress:
-            run = train(
-                recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, progress=progress
-            )
+    with interruptible(console, again), data_warnings_on_stderr(), training_progress() as progress:
+        run = train(
+            recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, progress=progress
+        )
     if _leads():
         _print_result(run)
 

@@ -8,11 +8,13 @@ any video.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import pad, softmax
+from torch.nn.functional import one_hot, pad, softmax
 
 from wtal.errors import InputError
 from wtal.losses import attention_contrast, normalised_cross_entropy, soft_cross_entropy
@@ -21,6 +23,10 @@ from wtal.models.layers import EPS, root, unit
 from wtal.models.low_rank import EmbeddedSnippets, Precision
 from wtal.models.propagation import Walk, responsibilities, time_means, walks
 from wtal.models.protocol import Batch, Model, Output, Supervised
+
+#: Whose memory a video's snippets walk over: that of its own classes; of class 0, whatever its tags, as in the released
+#: code; or of a class that it does not carry: one drawn at random, or the one that it looks most like.
+BankClass = Literal["own", "first", "random", "hardest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +51,11 @@ class _Inner:
 class RSKP(Model):
     """RSKP with the settings of its THUMOS14 code as defaults.
 
-    `spl_stages` are (first epoch, weight), epochs counted from 0. The mixes are shares of the original and the
-    propagated branch: in the video scores, in the TCAM at test, in the TCAM that labels are made from, and in the
-    pseudo-label loss (`spl_mix`: of the propagated and the memory's branch, when they teach the original one).
-    `precision` bfloat16 takes a third off a training step on processors that have it; at test all is float32.
+    `bank_class` says whose memory the branch `r` walks over. `spl_stages` are (first epoch, weight), epochs counted
+    from 0. The mixes are shares of the original and the propagated branch: in the video scores, in the TCAM at test, in
+    the TCAM that labels are made from, and in the pseudo-label loss (`spl_mix`: of the propagated and the memory's
+    branch, when they teach the original one). `precision` bfloat16 takes a third off a training step on processors that
+    have it; at test all is float32.
     """
 
     def __init__(
@@ -64,6 +71,7 @@ class RSKP(Model):
         walk: float = 0.5,
         scale: float = 20.0,
         bank_slots: int = 5,
+        bank_class: BankClass = "own",
         warmup_epoch: int = 100,
         zero_bank_with_targets: bool = False,
         back_weight: float = 0.2,
@@ -92,6 +100,8 @@ class RSKP(Model):
         self.spl_stages, self.spl_temperature, self.spl_mix = spl_stages, spl_temperature, spl_mix
         self.score_mix, self.tcam_mix, self.target_mix, self.pseudo_mix = score_mix, tcam_mix, target_mix, pseudo_mix
 
+        self.bank_class: BankClass = bank_class
+
         self.embedding = nn.Linear(d, hidden)
         self.mu = nn.Parameter(torch.empty(n_mu, hidden))
         self.prototypes = nn.Parameter(torch.empty(n_classes + 1, hidden))  # the last is background
@@ -117,7 +127,7 @@ class RSKP(Model):
         vectors: list[Tensor] = [mu]
         owns: list[Tensor | None] = [None]
         if batch.tags is not None and bool(self.bank.filled):
-            memory, own = self.bank.slots_of(batch.tags)
+            memory, own = self.bank.slots_of(self._read_from(batch, dots, norms))
             vectors.append(memory)
             owns.append(own.repeat_interleave(torch.tensor(batch.lengths, device=own.device), dim=0))
         vector_dots = x.dots(*map(unit, vectors))
@@ -127,6 +137,29 @@ class RSKP(Model):
         with torch.no_grad():
             mu_scores = softmax(self.scale * unit(mu) @ prototypes[:-1].t(), dim=2)
         return self._output(_Inner(dict(zip("omr", branches, strict=False)), mu.detach(), mu_scores))
+
+    @torch.no_grad()
+    def _read_from(self, batch: Batch, dots: Float[Tensor, "n p"], norms: Float[Tensor, " n"]) -> Float[Tensor, "b c"]:
+        """The classes whose memory each video's snippets walk over: 1, others 0."""
+        tags = batch.known_tags()
+        if self.bank_class in ("own", "first"):
+            return self._written_to(tags)
+        c = tags.shape[1]
+        if self.bank_class == "random":
+            rngs = [np.random.default_rng(seed) for seed in batch.seeds or [None] * len(tags)]
+            likeness = torch.from_numpy(np.stack([rng.random(c) for rng in rngs])).to(tags)
+        else:
+            cosines = self.scale * dots / (norms + EPS)[:, None]
+            weighted = cosines[:, :c] * torch.sigmoid(cosines[:, -1:])
+            likeness = torch.stack([part.mean(dim=0) for part in torch.split(weighted, list(batch.lengths))])
+        other = likeness.masked_fill(tags > 0, -torch.inf).argmax(dim=1)
+        return one_hot(other, c).to(tags) * tags.any(dim=1, keepdim=True) * (tags == 0)
+
+    def _written_to(self, tags: Float[Tensor, "b c"]) -> Float[Tensor, "b c"]:
+        """The classes in whose memory each video's μ compete: 1, others 0."""
+        if self.bank_class != "first":
+            return tags
+        return pad(tags.any(dim=1, keepdim=True).to(tags), (0, tags.shape[1] - 1))
 
     def _read(self, x: EmbeddedSnippets, versions: list[Walk], prototypes: Float[Tensor, "p d"]) -> list[Branch]:
         """The head's reading of each version of the features; the last prototype is the foreground's."""
@@ -185,7 +218,9 @@ class RSKP(Model):
         """After the warm-up, let the step's μ compete for a place in the memory; those of other processes, too."""
         if epoch > self.warmup_epoch:
             inner = output.inner
-            self.bank.update(*of_all_processes(inner.mu, inner.mu_scores[..., :-1], batch.known_tags()))
+            self.bank.update(
+                *of_all_processes(inner.mu, inner.mu_scores[..., :-1], self._written_to(batch.known_tags()))
+            )
 
     def end_epoch(self, epoch: int, batches: Iterable[Batch]) -> None:
         """Fill the memory once, at the end of the warm-up."""
@@ -196,7 +231,7 @@ class RSKP(Model):
         with torch.no_grad():
             for batch in batches:
                 inner = self(batch).inner
-                self.bank.update(inner.mu, inner.mu_scores[..., :-1], batch.known_tags())
+                self.bank.update(inner.mu, inner.mu_scores[..., :-1], self._written_to(batch.known_tags()))
         self.bank.filled.fill_(True)
         self.train(training)
 

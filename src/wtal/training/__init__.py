@@ -43,7 +43,8 @@ def train(
         seed: Takes the place of the recipe's.
         resume: Whether the run in that folder continues from its newest checkpoint, to the same bits as if it had
             never stopped; it starts if there is none.
-        teacher: Of a detector: the finished run whose instances it is taught.
+        teacher: Of a detector: the finished run whose instances it is taught; or the recipe of one, which is trained
+            first, in a folder beside the run's (RECIPE-seedN, reused if it is there). By default the recipe's own.
         execution: Where and how it is computed.
         progress: Called as progress(step, completed, total, detail) whenever training has got further: step
             "training" counts epochs, with the losses in the detail; "boxes", "targets" and "predictions" count videos.
@@ -62,6 +63,14 @@ def train(
         name = asked.model.rpartition(":")[2] if isinstance(recipe, Recipe) else Path(recipe).stem
         run = default_run(name, asked.seed if seed is None else seed)
     store = data if isinstance(data, Store) else Store.open(data)
+    teacher = teacher or Run(Path(run)).first_stage(asked)
+    if teacher is not None and (first := teacher_recipe(teacher)) is not None:
+        first = first.with_seed(asked.seed if seed is None else seed)
+        earlier = Run(Path(run).parent / default_run(_stem(teacher, store), first.seed).name)
+        earlier.refuse_other_work(first, store)
+        if not earlier.ended:
+            train(first, store, earlier.path, resume=True, execution=execution, progress=progress)
+        teacher = earlier.path
     return session(
         asked,
         store,
@@ -72,3 +81,12 @@ def train(
         execution=execution,
         progress=progress,
     )
+
+
+def teacher_recipe(teacher: Path | str) -> Recipe | None:
+    """The recipe by which a teacher is to be trained first; None if it is a trained run."""
+    return None if Path(teacher).is_dir() else read_recipe(teacher)
+
+
+def _stem(recipe: Path | str, store: Store) -> str:
+    return Path(recipe).stem + (f"-fold{store.part.replace('/', 'of')}" if store.part else "")

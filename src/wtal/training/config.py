@@ -83,6 +83,8 @@ class BoxSettings:
 
     least_weight: float = 0.3
     """A box's weight is its score over the best one of its class in the video; boxes of less weight are left out."""
+    teacher: str | None = None
+    """The recipe of the teacher that is trained first if none is given; null: one has to be given."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.least_weight <= 1:

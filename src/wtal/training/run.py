@@ -107,7 +107,11 @@ class Run:
         """Where the copy of a detector's teacher lies."""
         return self.path / "model" / TEACHER
 
-    def check_teacher(self, recipe: Recipe, given: Path | None) -> None:
+    def first_stage(self, recipe: Recipe) -> str | None:
+        """The recipe of the teacher that has to be trained first, if the recipe names one and the run has none yet."""
+        return None if recipe.boxes is None or self.boxes.exists() else recipe.boxes.teacher
+
+    def check_teacher(self, recipe: Recipe, given: Path | str | None) -> None:
         """Refuse a teacher for a model that is no detector, and a detector that has none yet and is given none."""
         if recipe.boxes is None and given is not None:
             raise InputError(f"a teacher is for detectors, and {recipe.model} is none (its recipe has no boxes)")
