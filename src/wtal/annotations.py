@@ -31,10 +31,12 @@ class Annotations:
     Args:
         classes: Names of the classes; class id `i` means `classes[i]`.
         videos: The videos by name.
+        predicted: Whether the instances are a model's, so that their scores mean something.
     """
 
     classes: tuple[str, ...]
     videos: dict[str, Video] = field(default_factory=dict)
+    predicted: bool = False
 
     def tags(self, name: str) -> tuple[str, ...]:
         """The names of the classes that a video carries, sorted."""

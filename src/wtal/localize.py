@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from wtal.data.store import Store
+from wtal.decide import LEAST_CONFIDENCE, Decision, decide
 from wtal.errors import InputError, MissingExtraError
+from wtal.evaluate.calibration import Calibration
 from wtal.files import written_whole
 from wtal.instances import Instances
 from wtal.maps import ActivationMap, Maps
@@ -19,6 +21,7 @@ from wtal.progress import Progress, silent, tracked
 from wtal.propose import Proposer
 from wtal.pseudo.candidates import Candidates
 from wtal.reading import names_of, read_json, refusing
+from wtal.sight import Sight
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -70,6 +73,8 @@ class Card:
     """How the instances of a detector and of its teacher, which lies beside it, become one set; None: no teacher."""
     streams: Mapping[str, int] = field(default_factory=dict)
     """The widths of the streams that the features consist of, from left to right."""
+    calibration: Calibration | None = None
+    """How likely the class of an instance is right, of instances by this card's proposer; None: not known."""
     version: int = VERSION
 
 
@@ -139,6 +144,38 @@ class Localizer:
         clock = (timebase or self.card.timebase).at(self.card.offset_snippets)
         return clock.instances_to_seconds(self.found("the video", features, proposer), duration_s=duration_s)
 
+    def decide(
+        self,
+        features: Shaped[np.ndarray, "..."],
+        timebase: TimeBase | None = None,
+        *,
+        duration_s: float = np.inf,
+        proposer: Proposer | None = None,
+        precision: float | None = None,
+    ) -> Decision:
+        """The instances of one video that one would say happen, with the confidence of each, best first.
+
+        Calling the localizer gives all that may happen, the ranked list that mAP asks for.
+
+        Args:
+            features: One vector per snippet.
+            timebase: How the snippets lie on the video's clock; by default as those of the training videos do.
+            duration_s: How long the video lasts; instances are cut to it.
+            proposer: Settings that take the place of the model's own; confidence is known for its own alone.
+            precision: The wanted share of instances whose class is right; None: each is more likely right than not.
+        """
+        confidence = self.confidence(proposer)
+        least = least_confidence(confidence, precision)
+        ranked = self(features, timebase, duration_s=duration_s, proposer=proposer)
+        return decide(ranked, confidence, least_confidence=least)
+
+    def confidence(self, proposer: Proposer | None = None) -> Calibration | None:
+        """From `wtal.decide.prominence` to the probability that an instance's class is right; None: not known.
+
+        It was fitted to instances by the model's own settings, and says nothing of those by others.
+        """
+        return self.card.calibration if proposer in (None, self.card.proposer) else None
+
     def found(
         self,
         name: str,
@@ -148,17 +185,14 @@ class Localizer:
         classes: Int[np.ndarray, " k"] | None = None,
     ) -> Instances:
         """Instances of one video in snippets, best first; of these `classes` alone, if they are known."""
-        settings = proposer or self.card.proposer
+        return self.look(name, features)(proposer, classes=classes).instances
+
+    def look(self, name: str, features: Shaped[np.ndarray, "..."]) -> Sight:
+        """What the model sees in one video, from which instances are made by its settings or by others."""
         if self.teacher is None or self.card.pool is None:
-            return settings.of_maps(self.maps(name, features), classes=classes).instances
-        if settings.cut != self.card.proposer.cut:
-            raise InputError("a detector finds boxes itself, so that settings of the cut do nothing; set combine alone")
-        own = settings.combine(self.candidates(name, features)).instances
-        if classes is not None:
-            own = own[np.isin(own.class_ids, classes)]
-        # what overlaps decays once, when both are together
-        proposer = self.teacher.card.proposer.without_decay()
-        return self.card.pool(self.teacher.found(name, features, proposer, classes=classes), own)
+            return Sight(self.maps(name, features), self.card.proposer)
+        teacher = self.teacher.look(name, features)
+        return Sight(self.candidates(name, features), self.card.proposer, teacher, self.card.pool)
 
     def candidates(self, name: str, features: Shaped[np.ndarray, "..."]) -> Candidates:
         """The boxes that a detector finds by itself, in snippets."""
@@ -262,14 +296,31 @@ class Localizer:
         tensors = {name: value.detach().cpu().contiguous() for name, value in self.model.state_dict().items()}
         with written_whole(run / "model" / "model.safetensors", "wb") as file:
             file.write(save(tensors))
-        with written_whole(run / "model" / "model.json") as file:
-            json.dump(plain(self.card), file, indent=1, ensure_ascii=False)
-            file.write("\n")
+        write_card(run / "model", self.card)
+
+
+def least_confidence(confidence: Calibration | None, precision: float | None) -> float:
+    """What the confidence must be at least for this precision; without one, what is more likely right than not."""
+    if precision is None:
+        return LEAST_CONFIDENCE
+    if confidence is None:
+        raise InputError(
+            "a precision needs a confidence, and there is none of this model with these settings: fit one to tagged "
+            "videos that it has not learned from, with wtal calibrate RUN --features STORE, and leave its settings"
+        )
+    return confidence.least_for(precision)
 
 
 def model_folder(run: Path | str) -> Path:
     """Where the model of a run lies; a folder that holds a model is its own."""
     return Path(run) if (Path(run) / "model.json").is_file() else Path(run) / "model"
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Write what has to be known beside the weights into the folder of a model."""
+    with written_whole(folder / "model.json") as file:
+        json.dump(plain(card), file, indent=1, ensure_ascii=False)
+        file.write("\n")
 
 
 def read_card(run: Path | str) -> Card:

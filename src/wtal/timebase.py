@@ -74,9 +74,15 @@ class TimeBase:
         [[0.0, 0.96]]
         """
         instances.wanted_in("snippets", "seconds on the clock")
-        segments = np.clip(self.to_seconds(instances.segments), 0.0, duration_s)
+        segments = self.segments_to_seconds(instances.segments, duration_s=duration_s)
         kept = segments[:, 0] < segments[:, 1]
         return Instances(segments[kept], instances.scores[kept], instances.class_ids[kept])
+
+    def segments_to_seconds(
+        self, segments: Float[np.ndarray, "n 2"], *, duration_s: float = np.inf
+    ) -> Float[np.ndarray, "n 2"]:
+        """Segments of the snippet grid in seconds, cut to the video: of what lies beyond it no length is left."""
+        return np.clip(self.to_seconds(segments), 0.0, duration_s)
 
     def instances_to_snippets(self, instances: Instances) -> Instances:
         """Instances in seconds on the snippet grid, in fractions of snippets.

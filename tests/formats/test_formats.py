@@ -167,7 +167,7 @@ def test_bad_predictions_name_the_file_and_the_culprit(tmp_path, kind):
 
 def test_an_unknown_suffix_is_refused_before_anything_is_written(tmp_path):
     for name, got in (("found.pkl", "ends with .pkl"), ("found", "has no ending")):
-        with pytest.raises(InputError, match=f"{got}; files of predictions end with .json or .csv"):
+        with pytest.raises(InputError, match=f"{got}; files of instances end with .json, .csv"):
             write_predictions(tmp_path / name, {}, CLASSES)
         with pytest.raises(InputError, match=got):
             read_predictions(tmp_path / name, CLASSES)
@@ -176,7 +176,7 @@ def test_an_unknown_suffix_is_refused_before_anything_is_written(tmp_path):
 
 BAD_CSV = {
     "no header": ("a,Dive,1,2,0.5\n", "no column video"),
-    "no score": ("video,label,start,end\na,Dive,1,2\n", "no column score"),
+    "no score": ("video,label,start,end\na,Dive,1,2\n", "holds annotations, which have no score"),
     "empty": ("", "no column video, label"),
     "a short line": ("video,label,start,end,score\na,Dive,1,2,0.5\na,Dive,1,2\n", "line 3 is not whole"),
     "a word": ("video,label,start,end,score\na,Dive,one,2,0.5\n", "the start of line 2 is 'one'"),

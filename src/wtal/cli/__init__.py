@@ -15,6 +15,7 @@ COMMANDS = {
     "weights": "Tell where I3D's weights are published; check a file of them.",
     "train": "Train on tagged videos by a recipe; resumable.",
     "localize": "Find instances in a video, in features, or in anybody's activation maps.",
+    "calibrate": "Fit a run's confidence to tagged videos that it has not learned from.",
     "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
@@ -26,6 +27,7 @@ COMMANDS = {
 _EXTRAS = {
     "demo": ("train", "report"),
     "train": ("train",),
+    "calibrate": ("train",),
     "tune": ("train",),
     "report": ("report",),
     "paper": ("train", "report"),

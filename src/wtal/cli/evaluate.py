@@ -66,6 +66,7 @@ def evaluate(
             ambiguous=None if ambiguous is None else measures.read_ambiguous(ambiguous),
         )
         _warn_of_nothing(predictions, annotations, found, truth, len(case.predictions))
+        _warn_of_decisions(predictions, found)
     score = measures.mean_average_precision(case)
     diagnosis = _diagnosis(case) if diagnose else None
     if as_json:
@@ -94,6 +95,22 @@ def _warn_of_nothing(
     else:
         return
     warnings.warn(f"{why}: every score is 0", DataWarning, stacklevel=2)
+
+
+def _warn_of_decisions(file: Path, found: "Mapping[str, Instances]") -> None:
+    """Say so where predictions seem to be decisions: mAP is of ranked lists, in which many overlap."""
+    import warnings
+
+    from wtal.decide import overlaps_little
+    from wtal.errors import DataWarning
+
+    if any(map(len, found.values())) and all(map(overlaps_little, found.values())):
+        warnings.warn(
+            f"nothing overlaps in {file}, as in decisions; mAP is meant for ranked lists, and lower without them: "
+            "wtal localize --all writes one",
+            DataWarning,
+            stacklevel=2,
+        )
 
 
 def _as_json(score: "Score", per_class: bool, diagnosis: dict[str, Any] | None) -> dict[str, Any]:

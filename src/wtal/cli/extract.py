@@ -54,7 +54,7 @@ def extract(
     from wtal.extract import extract as run
 
     if threads is not None:
-        _use_threads(threads)
+        use_threads(threads)
     try:
         with showing("extracting", note=at_video) as progress:
             findings = run(
@@ -77,7 +77,8 @@ def extract(
     print_store(out)
 
 
-def _use_threads(number: int) -> None:
+def use_threads(number: int) -> None:
+    """Let networks compute with so many threads of the processor."""
     from wtal.errors import InputError
 
     if number < 1:

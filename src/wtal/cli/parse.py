@@ -18,6 +18,7 @@ EXAMPLES = {
     "wtal weights": "wtal weights rgb_imagenet.pt",
     "wtal train": "wtal train my-videos --videos videos/ --tags tags.csv --run runs/mine",
     "wtal localize": "wtal localize runs/mine new.mp4 -o found.json",
+    "wtal calibrate": "wtal calibrate runs/mine --features STORE --split test",
     "wtal tune": "wtal tune runs/mine --data STORE",
     "wtal evaluate": "wtal evaluate found.json gt.json --protocol thumos14 --diagnose",
     "wtal report": "wtal report runs/mine -o report.html",

@@ -190,6 +190,10 @@ class Store:
                 out[row, column[tag]] = 1
         return out
 
+    def tag_ids(self) -> dict[str, list[int]]:
+        """The class numbers that each video carries, by its name."""
+        return {name: np.flatnonzero(row).tolist() for name, row in zip(self.names(), self.tags(), strict=True)}
+
     def fold(self, number: int, of: int, *, split: str = "train") -> "Store":
         """The same store with the split's videos divided anew: one of `of` parts, from 1 on, is there to test on.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """A figure with the line under it, which says what it shows."""
+    """A figure with the line above it, which says what it shows."""
 
     name: str
     figure: "Figure"
@@ -76,7 +76,20 @@ class Folded:
     blocks: "tuple[PageBlock, ...]"
 
 
-PageBlock = Plot | Side | Table | Text | Code | Tiles | Folded
+@dataclass(frozen=True)
+class Choice:
+    """Blocks of which the reader sees one set, chosen by its title."""
+
+    label: str
+    options: "tuple[tuple[str, tuple[PageBlock, ...]], ...]"
+
+    @property
+    def blocks(self) -> "tuple[PageBlock, ...]":
+        """All of them."""
+        return tuple(block for _, blocks in self.options for block in blocks)
+
+
+PageBlock = Plot | Side | Table | Text | Code | Tiles | Folded | Choice
 
 
 @dataclass(frozen=True)
@@ -106,11 +119,15 @@ class Page:
         """All its plots, folded ones too."""
         return (block for block in self._blocks() if isinstance(block, Plot))
 
+    def choices(self) -> Iterator[Choice]:
+        """All its choices."""
+        return (block for block in self._blocks() if isinstance(block, Choice))
+
     def _blocks(self) -> Iterator[PageBlock]:
         waiting: deque[PageBlock] = deque(block for section in self.sections for block in section.blocks)
         while waiting:
             block = waiting.popleft()
-            inner = block.plots if isinstance(block, Side) else block.blocks if isinstance(block, Folded) else ()
+            inner = block.plots if isinstance(block, Side) else getattr(block, "blocks", ())
             waiting.extendleft(reversed(inner))
             yield block
 
@@ -133,8 +150,22 @@ def render(page: Page) -> str:
     environment.filters["forms"] = _links
     environment.tests["measure"] = lambda cell: isinstance(cell, Measure)
     template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
-    style = style_sheet() + "\n" + folder.joinpath("page.css").read_text(encoding="utf-8")
+    style = style_sheet() + "\n" + folder.joinpath("page.css").read_text(encoding="utf-8") + _choosing(page)
     return without_controls(template.render(page=page, style=style, icon=_ICON, policy=_POLICY))
+
+
+def _choosing(page: Page) -> str:
+    """Rules by which the chosen option is the one that is seen, without a script."""
+    most = max((len(choice.options) for choice in page.choices()), default=0)
+    shown = (
+        f".choice:has(option:nth-child({n}):checked) > .option:nth-child({n + 1}) {{ display: block; }}"
+        for n in range(1, most + 1)
+    )
+    return (
+        "\n".join(["", "@supports selector(:has(a)) { .choice > .option { display: none; }", *shown, "}"])
+        if most
+        else ""
+    )
 
 
 def _links(table: Table) -> list[tuple[str, str, str]]:

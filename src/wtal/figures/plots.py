@@ -194,9 +194,11 @@ def _bars(
         )
 
 
-def calibration_plot(lines: Sequence[Line]) -> "Figure":
+def calibration_plot(
+    lines: Sequence[Line], *, x: str = "mean label in the bin", y: str = "snippets inside an action, %"
+) -> "Figure":
     """How often snippets with labels of a size are right: on the diagonal, a label is a probability."""
-    figure = line_plot(lines, x="mean label in the bin", y="snippets inside an action, %")
+    figure = line_plot(lines, x=x, y=y)
     with styled():
         axis = figure.axes[0]
         axis.plot([0, 1], [0, 100], color=LINE.light, linewidth=1.2, linestyle=(0, (2, 2)), zorder=1)

@@ -87,7 +87,8 @@ def score_columns(tiou: Iterable[float], averages: Iterable[str]) -> list[Column
 @dataclass(frozen=True)
 class Table:
     """Rows under headings; the first column names the rows. `strong` rows stand out, `sections` are rows that
-    begin a new part of the table, with the part's title, if it has one."""
+    begin a new part of the table, with the part's title, if it has one; `compared` makes the best of each column stand
+    out."""
 
     name: str
     title: str
@@ -96,6 +97,7 @@ class Table:
     caption: str = ""
     strong: frozenset[int] = frozenset()
     sections: Mapping[int, str] = field(default_factory=dict)
+    compared: bool = False
 
     def __post_init__(self) -> None:
         refuse_odd_name(self.name)
@@ -118,9 +120,11 @@ class Table:
         return any(isinstance(row[column], str) for row in self.rows)
 
     def best(self, column: int) -> set[int]:
-        """The rows with the column's highest mean, as it is shown."""
+        """The rows with the column's highest mean, as it is shown, if rows are compared and not all are alike."""
         shown = {row: f"{cell.mean:.{cell.digits}f}" for row, cell in self._measures(column)}
-        top = max(map(float, shown.values()), default=None)
+        if not self.compared or len(set(shown.values())) < 2:
+            return set()
+        top = max(map(float, shown.values()))
         return {row for row, text in shown.items() if float(text) == top}
 
     def _measures(self, column: int) -> list[tuple[int, Measure]]:
@@ -142,8 +146,10 @@ def markdown(table: Table) -> str:
         cells = [_text(cell) for cell in row]
         if table.sections.get(number):
             lines.append(_line([f"*{table.sections[number]}*", *[""] * (len(row) - 1)]))
-        if number in table.strong:
-            cells = [f"**{cell}**" if cell else "" for cell in cells]
+        cells = [
+            f"**{cell}**" if cell and (number in table.strong or number in table.best(column)) else cell
+            for column, cell in enumerate(cells)
+        ]
         lines.append(_line(cells))
     return "\n".join(lines)
 
@@ -183,8 +189,9 @@ def latex(table: Table) -> str:
             title = _tex(table.sections[number])
             lines.append(rf"\multicolumn{{{len(row)}}}{{l}}{{\emph{{{title}}}}} \\")
         cells = ["$" + cell.joined(r" \pm ") + "$" if isinstance(cell, Measure) else _tex(_text(cell)) for cell in row]
-        if number in table.strong:
-            cells = [rf"\textbf{{{cell}}}" if "$" not in cell else rf"$\mathbf{{{cell[1:-1]}}}$" for cell in cells]
+        for column, cell in enumerate(cells):
+            if number in table.strong or number in table.best(column):
+                cells[column] = rf"\textbf{{{cell}}}" if "$" not in cell else rf"$\mathbf{{{cell[1:-1]}}}$"
         lines.append(" & ".join(cells) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
 
@@ -288,6 +295,7 @@ _TEX = {
     "Δ": r"$\Delta$",
     "–": "--",
     "≥": r"$\geq$",
+    "≈": r"$\approx$",
     "·": r"$\cdot$",
 }
 

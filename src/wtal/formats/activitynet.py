@@ -5,17 +5,20 @@ predictions are `{"results": {VIDEO: [{"label", "score", "segment"}]}}`; segment
 """
 
 import json
-from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from wtal.annotations import Annotations, Video
+from wtal.annotations import Annotations
 from wtal.errors import InputError
 from wtal.files import written_whole
+from wtal.formats.form import Given
 from wtal.formats.rows import RowReader, in_writing_order
-from wtal.instances import Instances, Unit
 from wtal.reading import read_json
+
+TITLE = "ActivityNet JSON"
+KIND = "json"
+HOLDS = frozenset({"several videos", "scores", "durations", "splits", "videos without instances"})
 
 
 def read_annotations(path: Path | str) -> Annotations:
@@ -39,89 +42,70 @@ def read_annotations(path: Path | str) -> Annotations:
     >>> read.classes, read.videos["a"].instances.segments.tolist(), read.videos["a"].duration_s
     (('Run',), [[1.5, 4.0]], None)
     """
-    database = _section(path, "database")
-    entries = [
-        (name, entry, f"annotation {number} of video {name}")
-        for name, video in database.items()
-        for number, entry in enumerate(_list(path, video.get("annotations") or [], f"video {name}"))
-    ]
-    labels = {_label(path, entry, where) for _, entry, where in entries}
-    rows = RowReader(path, sorted(labels))
-    for name in database:
-        rows.video(name)
-    untimed: dict[str, set[str]] = {name: set() for name in database}
-    for name, entry, where in entries:
-        start, end = _segment(path, entry, where)
-        if not rows.add(name, entry["label"], start, end, 1.0, where=where):
-            untimed[name].add(entry["label"])
-    instances = rows.instances()
-    videos = {}
-    for name, video in database.items():
-        if not isinstance(video.get("subset"), str):
-            raise InputError(f"{path}: video {name} has no subset")
-        bad = tuple(sorted(untimed[name]))
-        videos[name] = Video(video["subset"], _duration(video.get("duration")), instances[name], bad)
-    return Annotations(tuple(rows.classes), videos)
+    rows = RowReader(path)
+    _read_database(read_json(Path(path)), rows)
+    return rows.annotations()
 
 
 def write_annotations(path: Path | str, annotations: Annotations) -> None:
     """Write an annotation file that the field's evaluators accept: videos by name, instances by start."""
-    database: dict[str, Any] = {}
-    instances = {name: video.instances for name, video in annotations.videos.items()}
-    for name, rows in in_writing_order(instances, annotations.classes):
-        video = annotations.videos[name]
-        database[name] = {"subset": video.split}
-        if video.duration_s is not None:
-            database[name]["duration"] = video.duration_s
-        database[name]["annotations"] = [
-            {"label": label, "segment": [start, end]}
-            for label, start, end, _ in sorted(rows, key=lambda row: row[1:3] + row[:1])
-        ]
-    _write(path, {"version": "wtal", "taxonomy": [], "database": database})
+    text = write(annotations, Given())
+    with written_whole(Path(path)) as file:
+        file.write(text)
 
 
-def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "seconds") -> dict[str, Instances]:
-    """The predicted instances of each video, labelled by their position in `classes`.
-
-    A label that is not in `classes` is an error; which videos are known is the evaluation's business.
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "pred.json"
-    >>> write_predictions(path, {"a": Instances([[1.0, 2.0]], [0.5], [1])}, ["Run", "Jump"])
-    >>> read_predictions(path, ["Run", "Jump"])["a"].class_ids.tolist()
-    [1]
-    """
-    rows = RowReader(path, classes)
-    for name, found in _section(path, "results", of=list).items():
+def read(content: Any, rows: RowReader, given: Given) -> bool:  # noqa: ARG001  there is nothing to ask
+    """Whether the file is one of predictions."""
+    if isinstance(content, dict) and "database" in content:
+        _read_database(content, rows)
+        return False
+    for name, found in _section(content, rows.path, "results", of=list).items():
         rows.video(name)
         for number, entry in enumerate(found):
             where = f"prediction {number} of video {name}"
-            label = _label(path, entry, where)
-            start, end = _segment(path, entry, where)
+            start, end = _segment(rows.path, entry, where)
             if "score" not in entry:
-                raise InputError(f"{path}: {where} has no score")
-            rows.add(name, label, start, end, entry["score"], where=where)
-    return rows.instances(unit)
+                raise InputError(f"{rows.path}: {where} has no score")
+            rows.add(name, entry.get("label"), start, end, entry["score"], where=where)
+    return True
 
 
-def write_predictions(path: Path | str, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:
-    """Write a prediction file with the three keys that the field's evaluators ask for, best instance first."""
-    results = {
-        video: [{"label": label, "score": score, "segment": [start, end]} for label, start, end, score in rows]
-        for video, rows in in_writing_order(predictions, classes)
-    }
-    _write(path, {"version": "wtal", "results": results, "external_data": {}})
+def write(content: Annotations, given: Given) -> str:  # noqa: ARG001
+    """Predictions with the three keys that the field's evaluators want; annotations with what is known of a video."""
+    videos: dict[str, Any] = {}
+    for name, rows in in_writing_order(content):
+        if content.predicted:
+            videos[name] = [
+                {"label": label, "score": score, "segment": [start, end]} for label, start, end, score in rows
+            ]
+            continue
+        video = content.videos[name]
+        length = {} if video.duration_s is None else {"duration": video.duration_s}
+        found = [{"label": label, "segment": [start, end]} for label, start, end, _ in rows]
+        videos[name] = {"subset": video.split, **length, "annotations": found}
+    whole: dict[str, Any] = {"version": "wtal", "taxonomy": [], "database": videos}
+    if content.predicted:
+        whole = {"version": "wtal", "results": videos, "external_data": {}}
+    return json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 
-def _write(path: Path | str, content: dict[str, Any]) -> None:
-    with written_whole(Path(path)) as file:
-        json.dump(content, file, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        file.write("\n")
+def _read_database(content: Any, rows: RowReader) -> None:
+    for name, video in _section(content, rows.path, "database").items():
+        entries = video.get("annotations") or []
+        if not isinstance(entries, list):
+            kind = _kind(entries)
+            raise InputError(f"{rows.path}: the annotations of video {name} must be a list, got a {kind}")
+        if not isinstance(video.get("subset"), str):
+            raise InputError(f"{rows.path}: video {name} has no subset")
+        rows.video(name, video["subset"], _duration(video.get("duration")))
+        for number, entry in enumerate(entries):
+            where = f"annotation {number} of video {name}"
+            start, end = _segment(rows.path, entry, where)
+            rows.add(name, entry.get("label"), start, end, where=where)
 
 
-def _section(path: Path | str, key: str, *, of: type = dict) -> dict[str, Any]:
+def _section(content: Any, path: Path | str, key: str, *, of: type = dict) -> dict[str, Any]:
     """The part of the file under `key`, checked to be a mapping from video names to values of one type."""
-    content = read_json(Path(path))
     if not isinstance(content, dict):
         raise InputError(f"{path}: wanted an object with the key {key!r}, got a {_kind(content)}")
     if key not in content:
@@ -136,21 +120,9 @@ def _section(path: Path | str, key: str, *, of: type = dict) -> dict[str, Any]:
     return section
 
 
-def _list(path: Path | str, value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise InputError(f"{path}: the annotations of {where} must be a list, got a {_kind(value)}")
-    return value
-
-
-def _label(path: Path | str, entry: Any, where: str) -> str:
+def _segment(path: Path | str, entry: Any, where: str) -> tuple[Any, Any]:
     if not isinstance(entry, dict):
         raise InputError(f"{path}: {where} must be an object, got a {_kind(entry)}")
-    if not isinstance(entry.get("label"), str):
-        raise InputError(f"{path}: {where} has no label; wanted a class name, got {entry.get('label')!r}")
-    return str(entry["label"])
-
-
-def _segment(path: Path | str, entry: dict[str, Any], where: str) -> tuple[Any, Any]:
     segment = entry.get("segment")
     if not (isinstance(segment, list) and len(segment) == 2):
         raise InputError(f"{path}: {where} needs a segment [start, end], got {segment!r}")

@@ -1,49 +1,52 @@
-"""CSV with one instance per line: `video,label,start,end,score`, times in seconds."""
+"""CSV with one instance per line: `video,label,start,end,score`, times in seconds; annotations have no score."""
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
+from wtal.annotations import Annotations
 from wtal.errors import InputError
-from wtal.files import written_whole
+from wtal.formats.form import Given
 from wtal.formats.rows import RowReader, in_writing_order
-from wtal.instances import Instances, Unit
-from wtal.reading import read_text, refusing
+from wtal.reading import refusing
 
+TITLE = "CSV"
+KIND = "text"
+HOLDS = frozenset({"several videos", "scores"})
 COLUMNS = ("video", "label", "start", "end", "score")
 
 
-def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "seconds") -> dict[str, Instances]:
-    """The instances of each video; columns may come in any order, and further ones are ignored.
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "pred.csv"
-    >>> write_predictions(path, {"a": Instances([[1.0, 2.5]], [0.5], [0])}, ["Run"])
-    >>> path.read_text()
-    'video,label,start,end,score\\na,Run,1.0,2.5,0.5\\n'
-    >>> read_predictions(path, ["Run"])["a"].segments.tolist()
-    [[1.0, 2.5]]
-    """
-    rows = RowReader(path, classes)
-    text = read_text(Path(path), newline="")
-    with refusing(path, "is not CSV"):
-        lines = csv.DictReader(io.StringIO(text, newline=""))
-        missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
+def read(content: str, rows: RowReader, given: Given) -> bool:  # noqa: ARG001  there is nothing to ask
+    """Whether there are scores; columns may come in any order, and further ones are ignored."""
+    with refusing(rows.path, "is not CSV"):
+        lines = csv.DictReader(io.StringIO(content, newline=""))
+        there = lines.fieldnames or ()
+        missing = [name for name in COLUMNS[:4] if name not in there]
         if missing:
-            raise InputError(f"{path}: no column {', '.join(missing)} in the first line; wanted {','.join(COLUMNS)}")
+            all_of_them = ",".join(COLUMNS)
+            raise InputError(f"{rows.path}: no column {', '.join(missing)} in the first line; wanted {all_of_them}")
+        wanted = [name for name in COLUMNS if name in there]
         for line in lines:
             where = f"line {lines.line_num}"
-            if not line["video"] or line["score"] is None:
-                raise InputError(f"{path}: {where} is not whole; wanted {','.join(COLUMNS)}")
-            rows.add(line["video"], line["label"], line["start"], line["end"], line["score"], where=where)
-    return rows.instances(unit)
+            if not line["video"] or any(line[name] is None for name in wanted):
+                raise InputError(f"{rows.path}: {where} is not whole; wanted {','.join(wanted)}")
+            score = line.get("score", 1.0)
+            rows.add(line["video"], line["label"], line["start"], line["end"], score, where=where)
+    return "score" in there
 
 
-def write_predictions(path: Path | str, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:
-    """Write one line per instance: videos by name, the best instance first; a video without any has no line."""
-    with written_whole(Path(path)) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for video, rows in in_writing_order(predictions, classes):
-            writer.writerows((video, *row) for row in rows)
+def write(content: Annotations, given: Given) -> str:  # noqa: ARG001
+    """One line per instance: videos by name, the best instance first; a video without any has no line.
+
+    >>> from wtal.annotations import Video
+    >>> from wtal.instances import Instances
+    >>> video = Video("", None, Instances([[1.0, 2.5]], [0.5]))
+    >>> write(Annotations(("Run",), {"a": video}, predicted=True), Given())
+    'video,label,start,end,score\\na,Run,1.0,2.5,0.5\\n'
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    columns = len(COLUMNS) if content.predicted else len(COLUMNS) - 1
+    writer.writerow(COLUMNS[:columns])
+    for video, rows in in_writing_order(content):
+        writer.writerows((video, *row)[:columns] for row in rows)
+    return file.getvalue()

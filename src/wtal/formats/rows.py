@@ -1,95 +1,122 @@
-"""Rows of a file become Instances: what every reader checks, and what every writer checks."""
+"""Rows of a file become videos with instances: what every reader checks, and what every writer checks."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
+from wtal.annotations import Annotations, Video
 from wtal.errors import DataWarning, InputError, did_you_mean
-from wtal.instances import Instances, Unit
+from wtal.instances import Instances
+
+#: label, start, end and score of an instance, in seconds
+Row = tuple[str, float, float, float]
 
 
 class RowReader:
-    """The instances of each video, gathered row by row; rows that are no segment are counted, not kept."""
+    """The videos of a file, gathered row by row; rows that are no segment are counted, not kept.
 
-    def __init__(self, path: Path | str, classes: Sequence[str]) -> None:
+    Without `classes`, they are the labels that occur, sorted.
+    """
+
+    def __init__(self, path: Path | str, classes: Sequence[str] | None = None) -> None:
         self.path = path
-        self.classes = classes
-        self._number = {name: number for number, name in enumerate(classes)}
-        self._rows: dict[str, list[tuple[float, float, float, int]]] = {}
+        self.classes = None if classes is None else {name: number for number, name in enumerate(classes)}
+        self._videos: dict[str, Video] = {}
+        self._rows: dict[str, list[Row]] = {}
+        self._labels: set[str] = set()
         self._dropped = 0
         self._first_dropped = ""
 
-    def video(self, name: str) -> None:
+    def video(self, name: str, split: str = "", duration_s: float | None = None) -> None:
         """Make room for a video, which may have no instance at all."""
         self._rows.setdefault(name, [])
+        self._videos[name] = Video(split, duration_s, Instances.empty())
 
-    def add(self, video: str, label: Any, start: Any, end: Any, score: Any, *, where: str) -> bool:
-        """Whether it was kept, since it is a segment; `where` says to the user which one it is."""
+    def add(self, video: str, label: Any, start: Any, end: Any, score: Any = 1.0, *, where: str) -> None:
+        """Keep a row, if it is a segment; `where` says to the user which one it is."""
         start_s, end_s = self._number_of(start, "start", where), self._number_of(end, "end", where)
         confidence = self._number_of(score, "score", where)
         if not -inf < confidence < inf:
             raise InputError(f"{self.path}: the score of {where} is {confidence}; it must be finite")
-        if not (isinstance(label, str) and label in self._number):
-            hint = did_you_mean(str(label), self.classes)
+        if not isinstance(label, str) or not label:
+            raise InputError(f"{self.path}: {where} has no label; wanted a class name, got {label!r}")
+        if self.classes is not None and label not in self.classes:
+            hint = did_you_mean(label, self.classes)
             raise InputError(
                 f"{self.path}: {where} has label {label!r}, which is not among the {len(self.classes)} classes{hint}"
             )
+        if video not in self._videos:
+            self.video(video)
+        self._labels.add(label)
         if not -inf < start_s < end_s < inf:
             self._dropped += 1
             self._first_dropped = self._first_dropped or f"{where}: [{start_s}, {end_s}]"
-            return False
-        self._rows.setdefault(video, []).append((start_s, end_s, confidence, self._number[label]))
-        return True
+            known = self._videos[video]
+            self._videos[video] = replace(known, untimed=tuple(sorted({*known.untimed, label})))
+        else:
+            self._rows[video].append((label, start_s, end_s, confidence))
 
-    def instances(self, unit: Unit = "seconds") -> dict[str, Instances]:
+    def annotations(self, *, predicted: bool = False) -> Annotations:
         """What was gathered, with one warning for all that was not."""
         if self._dropped:
-            warnings.warn(
+            warn(
                 f"{self.path}: left out {self._dropped} segment(s) without start < end, "
-                f"the first is {self._first_dropped}",
-                DataWarning,
-                stacklevel=3,
+                f"the first is {self._first_dropped}"
             )
-        return {video: _as_instances(rows, unit) for video, rows in self._rows.items()}
+        number = self.classes or {name: i for i, name in enumerate(sorted(self._labels))}
+        videos = {
+            name: replace(video, instances=_as_instances(self._rows[name], number))
+            for name, video in self._videos.items()
+        }
+        return Annotations(tuple(number), videos, predicted)
 
     def _number_of(self, value: Any, what: str, where: str) -> float:
         try:
             return float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"{self.path}: the {what} of {where} is {value!r}, not a number") from None
 
 
-def in_writing_order(
-    predictions: Mapping[str, Instances], classes: Sequence[str]
-) -> Iterator[tuple[str, list[tuple[str, float, float, float]]]]:
-    """Each video with its rows (label, start, end, score): videos by name, the best instance first.
+def warn(text: str) -> None:
+    """Say that something in a file was left out or changed."""
+    warnings.warn(text, DataWarning, stacklevel=3)
 
-    >>> two = Instances([[4.0, 5.0], [1.0, 2.0]], scores=[0.25, 0.5])
-    >>> list(in_writing_order({"b": Instances.empty(), "a": two}, ["Run"]))
-    [('a', [('Run', 1.0, 2.0, 0.5), ('Run', 4.0, 5.0, 0.25)]), ('b', [])]
+
+def in_writing_order(content: Annotations) -> Iterator[tuple[str, list[Row]]]:
+    """Each video with its rows: videos by name; predictions the best first, annotations by start.
+
+    >>> two = Video("", None, Instances([[1.0, 2.0], [4.0, 5.0]], scores=[0.25, 0.5]))
+    >>> videos = {"b": Video("", None, Instances.empty()), "a": two}
+    >>> list(in_writing_order(Annotations(("Run",), videos, predicted=True)))
+    [('a', [('Run', 4.0, 5.0, 0.5), ('Run', 1.0, 2.0, 0.25)]), ('b', [])]
     """
+    classes = content.classes
     if len(set(classes)) != len(classes):
         raise InputError("class names must differ from each other")
-    for video in sorted(predictions):
-        if not video:
+    for name in sorted(content.videos):
+        if not name:
             raise InputError("a video needs a name, got ''")
-        found = predictions[video].wanted_in("seconds", "files").sorted()
+        found = content.videos[name].instances.wanted_in("seconds", "files").sorted()
         if len(found) and int(found.class_ids.max()) >= len(classes):
             raise InputError(
-                f"video {video} has an instance of class number {found.class_ids.max()}, "
+                f"video {name} has an instance of class number {found.class_ids.max()}, "
                 f"but there are {len(classes)} classes"
             )
-        names = [classes[number] for number in found.class_ids.tolist()]
-        yield (
-            video,
-            list(zip(names, found.starts.tolist(), found.ends.tolist(), found.scores.tolist(), strict=True)),
-        )
+        labels = [classes[number] for number in found.class_ids.tolist()]
+        rows = list(zip(labels, found.starts.tolist(), found.ends.tolist(), found.scores.tolist(), strict=True))
+        yield name, rows if content.predicted else in_time(rows)
 
 
-def _as_instances(rows: list[tuple[float, float, float, int]], unit: Unit) -> Instances:
+def in_time(rows: list[Row]) -> list[Row]:
+    """The rows by start, then end, then label."""
+    return sorted(rows, key=lambda row: (row[1], row[2], row[0]))
+
+
+def _as_instances(rows: list[Row], number: dict[str, int]) -> Instances:
     if not rows:
-        return Instances.empty(unit)
-    starts, ends, scores, class_ids = zip(*rows, strict=True)
-    return Instances(list(zip(starts, ends, strict=True)), scores, class_ids, unit=unit)
+        return Instances.empty()
+    labels, starts, ends, scores = zip(*rows, strict=True)
+    return Instances(list(zip(starts, ends, strict=True)), scores, [number[label] for label in labels])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from wtal import __version__
-from wtal.figures.page import Page, PageBlock, Section, Text, render
+from wtal.figures.page import Page, PageBlock, Section, render
 from wtal.figures.table import write_tables
 from wtal.files import written_whole
 from wtal.report.breakdown import classes, errors, precision
@@ -13,21 +13,23 @@ from wtal.report.measures import Measurements, measure_all
 from wtal.report.progress import training
 from wtal.report.runs import Loaded, load
 from wtal.report.summary import summary
+from wtal.report.tags import confidence, found_classes
 from wtal.report.targets import targets
 from wtal.report.videos import videos
 
-#: each section's name on the page, its title, and what makes its blocks; one without blocks says why it is empty
+#: each section's name on the page, its title, and what makes its blocks; one without blocks is left out
 SECTIONS: tuple[tuple[str, str, Callable[[Measurements], Sequence[PageBlock]]], ...] = (
     ("summary", "Summary", summary),
+    ("videos", "Videos", videos),
+    ("found", "Found classes", found_classes),
+    ("confidence", "Confidence", confidence),
     ("training", "Training", training),
     ("classes", "Classes", classes),
     ("precision", "Precision and recall", precision),
     ("errors", "Errors", errors),
     ("labels", "Pseudo labels", targets),
-    ("videos", "Videos", videos),
     ("configuration", "Configuration", configuration),
 )
-NOTHING = "Nothing to show: it needs the data set with its truth, and predictions of a run that has ended."
 
 
 def report(
@@ -50,11 +52,7 @@ def report(
 def build(loaded: Loaded) -> Page:
     """The page about runs that were loaded."""
     measures, problems = measure_all(loaded)
-    sections = [
-        Section(name, title, tuple(blocks(measures)) or (Text(NOTHING, "warning"),))
-        for name, title, blocks in SECTIONS
-        if name != "labels" or any(one.log.generations for one in loaded.runs)
-    ]
+    sections = [Section(name, title, made) for name, title, blocks in SECTIONS if (made := tuple(blocks(measures)))]
     names = [group.name for group in loaded.groups]
     title = names[0] if len(names) == 1 else " · ".join(names) if len(names) < 4 else f"{len(names)} recipes compared"
     n = len(loaded.runs)

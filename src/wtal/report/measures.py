@@ -26,6 +26,7 @@ from wtal.evaluate.target_quality import VideoCurves, calibration_error
 from wtal.formats.targets import VideoTargets, read_targets
 from wtal.instances import Instances
 from wtal.pseudo.delta import delta_targets
+from wtal.report.decided import Decided, decided
 from wtal.report.runs import Loaded, SeedGroup
 from wtal.timebase import TimeBase
 from wtal.training.config import Recipe
@@ -139,7 +140,8 @@ def label_qualities(run: Run, store: Store, truth: Annotations, protocol: str) -
 class Measurements:
     """What a report's sections are about: the runs, and what was measured of each, by its name.
 
-    `measured` and `targets` are empty where the data set is not at hand.
+    `measured` and `targets` are empty where the truth is not known, and `decided`, what the first run of each group
+    says happens, where the data set is not at hand.
     """
 
     loaded: Loaded
@@ -147,6 +149,7 @@ class Measurements:
     truth: Annotations | None = None
     measured: Mapping[str, Measured] = field(default_factory=dict)
     targets: Mapping[str, Sequence[GenerationQuality]] = field(default_factory=dict)
+    decided: Mapping[str, Decided] = field(default_factory=dict)
 
     @cached_property
     def by_group(self) -> dict[SeedGroup, list[Measured]]:
@@ -164,9 +167,9 @@ def measure_all(loaded: Loaded) -> tuple[Measurements, list[str]]:
     problems = [*loaded.notes, *(f"{one.name}: {problem}" for one in loaded.runs for problem in one.problems)]
     if store is None:
         return Measurements(loaded, protocol), problems
+    decisions = {group.name: one for group in loaded.groups if (one := _first_decided(group, store)) is not None}
     if not store.has_truth:
-        problems.append(f"{store.path} holds no truth (gt.json), so nothing can be measured against it")
-        return Measurements(loaded, protocol), problems
+        return Measurements(loaded, protocol, decided=decisions), problems
     truth = store.truth()
     measured, targets = {}, {}
     for one in loaded.runs:
@@ -179,7 +182,12 @@ def measure_all(loaded: Loaded) -> tuple[Measurements, list[str]]:
                 problems.append(
                     f"{one.name}: evaluation.json is not the score of predictions.json; the summary shows the former"
                 )
-    return Measurements(loaded, protocol, truth, measured, targets), problems
+    return Measurements(loaded, protocol, truth, measured, targets, decisions), problems
+
+
+def _first_decided(group: SeedGroup, store: Store) -> Decided | None:
+    """What the first run of a group that has decided anything says."""
+    return next((found for one in group.runs if (found := decided(one, store)) is not None), None)
 
 
 def clocks(store: Store, offset_snippets: float | None) -> dict[str, TimeBase]:

@@ -1,14 +1,16 @@
 """The first section: scores by every protocol, with their spread over seeds."""
 
 from collections.abc import Sequence
+from math import hypot
 from typing import Any
 
 from wtal.evaluate import headline
-from wtal.figures.page import Folded, PageBlock, Plot, Tile, Tiles
+from wtal.figures.page import Folded, PageBlock, Plot, Text, Tile, Tiles
 from wtal.figures.plots import Panel, line_over_seeds, small_multiples
 from wtal.figures.table import Cell, Column, Measure, Table, measured, measured_at, score_columns
 from wtal.report.measures import Measurements
 from wtal.report.runs import LoadedRun, SeedGroup
+from wtal.report.tags import n_instances, precision_recall_of_tags
 
 
 def summary(measures: Measurements) -> list[PageBlock]:
@@ -21,7 +23,16 @@ def summary(measures: Measurements) -> list[PageBlock]:
         for protocol in protocols
         if (protocol, group) in scored
     ]
+    tiles += _decided_tiles(measures)
     blocks: list[PageBlock] = [Tiles(tuple(tiles))] if tiles else []
+    if not scored and measures.decided:
+        blocks.append(
+            Text(
+                "The true times of these videos are not known, so there is no mAP. What follows is what was found, "
+                "against the tags that videos carry."
+            )
+        )
+    protocols = tuple(dict.fromkeys(by for by, _ in scored))
     blocks += [_score_table(groups, protocol) for protocol in protocols]
     panels = [
         Panel(
@@ -32,16 +43,33 @@ def summary(measures: Measurements) -> list[PageBlock]:
                 if by == protocol
             ],
         )
-        for protocol in dict.fromkeys(by for by, _ in scored)
+        for protocol in protocols
     ]
     if panels:
         figure = small_multiples(panels, columns=2, height=2.7, x="tIoU", same_x=False)
         spread = any(line.spread for panel in panels for line in panel.lines)
         said = "mAP (%) at each tIoU threshold." + " Bars are one standard deviation over seeds." * spread
         blocks.append(Plot("map-over-tiou", figure, said))
-    if any(len(group.runs) > 1 for group in groups):
+    if protocols and any(len(group.runs) > 1 for group in groups):
         blocks.append(Folded("Each run", tuple(_runs_table(groups, protocol) for protocol in protocols)))
     return blocks
+
+
+def _decided_tiles(measures: Measurements) -> list[Tile]:
+    """What tags tell of each recipe, where the true times are not known."""
+    tiles = []
+    for group in measures.loaded.groups:
+        one = measures.decided.get(group.name)
+        if one is None or measures.by_group:
+            continue
+        where = "held-out training videos" if one.held_out else "test videos"
+        said = f"in {len(one.videos)} {where}"
+        tiles.append(Tile(f"{n_instances(one):,}", f"{group.name}, instances found", said, group.number))
+        if (compared := precision_recall_of_tags(one)) is not None:
+            value = f"{compared[0]:.0f} / {compared[1]:.0f} %"
+            said = f"precision / recall, {len(one.tagged)} tagged videos"
+            tiles.append(Tile(value, f"{group.name}, classes against tags", said, group.number))
+    return tiles
 
 
 def _tile(group: SeedGroup, protocol: str, scores: Sequence[dict[str, Any]]) -> Tile:
@@ -75,19 +103,45 @@ def _columns(first: dict[str, Any] | None) -> list[Column]:
 
 def _score_table(groups: Sequence[SeedGroup], protocol: str) -> Table:
     first = _first(groups, protocol)
-    rows = []
+    assert first is not None
+    over, _ = headline(first["average"])
+    place = 2 + len(first["tiou"]) + list(first["average"]).index(over)
+    compared = len(groups) > 1
+    rows: list[tuple[Cell, ...]] = []
     for group in groups:
         done = ", ".join(str(one.recipe.seed) for one in group.runs if protocol in one.evaluation)
-        rows.append((group.name, done or None, *_score_row(group.runs, protocol, first)))
-    said = "No run has been scored by it."
-    if first:
-        said = (
-            f"{first['n_videos']} test videos, {first['n_truth']} true instances, ambiguity list "
-            f"{'on' if first.get('ambiguous', {}).get('used') else 'off'}. Last epoch; ± is one standard deviation "
-            "over seeds."
+        row: list[Cell] = [group.name, done or None, *_score_row(group.runs, protocol, first)]
+        if compared:
+            row.append(_difference(row[place], rows[0][place]) if rows else None)
+        rows.append(tuple(row))
+    said = (
+        f"{first['n_videos']} test videos, {first['n_truth']} true instances, ambiguity list "
+        f"{'on' if first.get('ambiguous', {}).get('used') else 'off'}. Last epoch; ± is one standard deviation "
+        "over seeds."
+    )
+    columns = [Column("recipe"), Column("seeds"), *_columns(first)]
+    if compared:
+        columns.append(Column("Δ"))
+        said += (
+            f" Δ is the difference in {over} to {groups[0].name}; ≈ marks one that is within the spread of seeds, "
+            "and ? one whose spread is not known, since there is one seed."
         )
-    columns = (Column("recipe"), Column("seeds"), *_columns(first))
-    return Table(f"scores-{protocol}", protocol, columns, tuple(rows), said)
+    return Table(f"scores-{protocol}", protocol, tuple(columns), tuple(rows), said, compared=compared)
+
+
+def _difference(mine: Cell, other: Cell) -> str | None:
+    """The difference of two measures, and whether the spread over seeds alone would explain it.
+
+    >>> _difference(Measure((46.0, 47.0)), Measure((45.0, 46.0))), _difference(Measure((46.0,)), Measure((45.0,)))
+    ('+1.0 ≈', '+1.0 ?')
+    """
+    if not isinstance(mine, Measure) or not isinstance(other, Measure):
+        return None
+    difference = mine.mean - other.mean
+    if mine.spread is None or other.spread is None:
+        return f"{difference:+.1f} ?"
+    within = abs(difference) <= hypot(mine.spread, other.spread)
+    return f"{difference:+.1f}" + " ≈" * within
 
 
 def _runs_table(groups: Sequence[SeedGroup], protocol: str) -> Table:

@@ -1,66 +1,118 @@
-"""Timelines of single videos: the best, the worst and the ones between."""
+"""Timelines of single videos, of which the reader chooses: what the model sees, what is found, and what is true."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
-from wtal.figures.page import PageBlock, Plot, Text
+from wtal.figures.page import Choice, PageBlock, Plot, Text
 from wtal.figures.style import GREEN, series
 from wtal.figures.timeline import Row, timeline
 from wtal.instances import Instances
 from wtal.localize import Localizer
 from wtal.maps import ActivationMap, mean_map
+from wtal.report.decided import Decided
 from wtal.report.measures import Measurements, clocks, mean_by_video
 from wtal.report.runs import LoadedRun, SeedGroup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: more than so many videos make a page heavy; then they are taken evenly from the worst to the best
+MOST_VIDEOS = 24
+#: classes of one video that have a row of their own
+MOST_CLASSES = 6
 
-def typical_videos(scores: Mapping[str, float], n: int = 2) -> dict[str, list[str]]:
-    """The names of the n best, n typical (next to the median) and n worst videos; none stands twice.
 
-    >>> typical_videos({"a": 90.0, "b": 70.0, "c": 50.0, "d": 10.0, "e": 0.0}, n=1)
-    {'best': ['a'], 'typical': ['c'], 'worst': ['e']}
+def evenly(ranked: Sequence[str], most: int = MOST_VIDEOS) -> list[str]:
+    """So many of the names, the first and the last among them, in their order.
+
+    >>> evenly(["a", "b", "c", "d", "e"], 3)
+    ['a', 'c', 'e']
     """
-    ranked = sorted(scores, key=lambda name: (-scores[name], name))
-    n = min(n, max(1, len(ranked) // 3))
-    best, worst = ranked[:n], ranked[n:][-n:]
-    median = float(np.median(list(scores.values())))
-    between = sorted(ranked[n:-n], key=lambda name: (abs(scores[name] - median), name))[:n]
-    return {"best": best, "typical": between, "worst": worst}
+    chosen = np.unique(np.linspace(0, len(ranked) - 1, min(most, len(ranked))).round().astype(int))
+    return [ranked[number] for number in chosen]
 
 
 def videos(measures: Measurements) -> list[PageBlock]:
-    """Timelines of chosen test videos: what the model sees, what is found, what is true."""
-    store = measures.loaded.store
-    if not measures.measured or store is None or measures.truth is None:
+    """Timelines of test videos: against the truth where it is known, the worst first; otherwise the most doubtful."""
+    if measures.loaded.store is None:
         return []
+    if measures.measured and measures.truth is not None:
+        return _against_truth(measures, measures.loaded.store)
+    return _as_found(measures, measures.loaded.store)
+
+
+def _against_truth(measures: Measurements, store: Store) -> list[PageBlock]:
+    truth = measures.truth
+    assert truth is not None
     scores = mean_by_video(measures.measured.values())
-    chosen = typical_videos(scores)
+    chosen = evenly(sorted(scores, key=lambda name: (scores[name], name)))
     # the first run of each group that has predictions
     runs = {next(one for one in group.runs if one.name in measures.measured): group for group in measures.by_group}
-    maps, problems = _maps(runs, store, [name for names in chosen.values() for name in names])
-    blocks: list[PageBlock] = [
-        Text(
-            "Chosen by the average precision within the video (mean over its classes, tIoU 0.3, 0.5 and 0.7, and "
-            "all runs). Bars are as strong as their scores."
-        ),
-        *(Text(problem, "warning") for problem in problems),
-    ]
-    for number, (kind, name) in enumerate(((kind, name) for kind, names in chosen.items() for name in names), start=1):
-        true = measures.truth.videos[name].instances
+    maps, problems = _maps(runs, store, chosen)
+    options = []
+    for number, name in enumerate(chosen, start=1):
+        true = truth.videos[name].instances
         label = int(np.bincount(true.class_ids).argmax())
         found = {one: measures.measured[one.name].predictions[name].of_class(label) for one in runs}
         figure = _figure(runs, maps, store, name, label, found, true.of_class(label))
-        said = (
-            f"{kind.capitalize()}: {name}, {store.classes[label]}; average precision in the video {scores[name]:.0f} %."
-        )
-        blocks.append(Plot(f"video-{number}", figure, said))
-    return blocks
+        said = f"{name}, {store.classes[label]}: average precision in the video {scores[name]:.0f} %."
+        title = f"{name}, {store.classes[label]} ({scores[name]:.0f} %)"
+        options.append((title, (Plot(f"video-{number}", figure, said),)))
+    text = (
+        f"{_how_many(chosen, scores)}, the worst first, by the average precision within the video (mean over its "
+        "classes, tIoU 0.3, 0.5 and 0.7, and all runs). Bars are as strong as their scores."
+    )
+    return [Text(text), *(Text(problem, "warning") for problem in problems), Choice("Video", tuple(options))]
+
+
+def _as_found(measures: Measurements, store: Store) -> list[PageBlock]:
+    group = next((group for group in measures.loaded.groups if group.name in measures.decided), None)
+    if group is None:
+        return []
+    one = measures.decided[group.name]
+    chosen = evenly(sorted(one.videos, key=lambda name: (-one.doubt(name), name)))
+    maps, problems = _maps([one.run], store, chosen)
+    options = []
+    for number, name in enumerate(chosen, start=1):
+        figure = _decided_figure(group, one, maps.get((one.run, name)), store, name)
+        options.append((name, (Plot(f"video-{number}", figure, _said(one, store, name)),)))
+    text = (
+        f"{_how_many(chosen, one.videos)}, the most doubtful first: what {group.name} decides for. Bars are as strong "
+        "as they are sure."
+    )
+    return [Text(text), *(Text(problem, "warning") for problem in problems), Choice("Video", tuple(options))]
+
+
+def _how_many(chosen: Sequence[str], there: Mapping[str, object]) -> str:
+    return f"{len(chosen)} of {len(there)} videos" if len(chosen) < len(there) else f"All {len(there)} videos"
+
+
+def _said(one: Decided, store: Store, name: str) -> str:
+    decision, tags = one.videos[name], one.tags[name]
+    carries = f"tagged {', '.join(store.classes[tag] for tag in tags)}" if tags else "without a tag"
+    if not len(decision):
+        return f"{name}, {carries}: nothing is found."
+    surest = "" if decision.confidence is None else f", the surest with {100 * decision.confidence.max():.0f} %"
+    return f"{name}, {carries}: {len(decision)} found{surest}."
+
+
+def _decided_figure(group: SeedGroup, one: Decided, seen: ActivationMap | None, store: Store, name: str) -> "Figure":
+    """The activation of the class that is found best, and what is found of each class."""
+    found = one.videos[name].written()
+    labels = list(dict.fromkeys(found.class_ids.tolist()))[:MOST_CLASSES] or one.tags[name][:1] or [0]
+    clock = clocks(store, group.recipe.test.offset_snippets)[name]
+    rows: dict[str, Row] = {}
+    edges = None
+    if seen is not None:
+        rows[f"activation,\n{store.classes[labels[0]]}"] = seen.tcam[:, labels[0]]
+        edges = clock.to_seconds(np.arange(len(seen.tcam) + 1.0))
+    rows |= {store.classes[label]: found.of_class(label) for label in labels}
+    colours = {row: series(number) for number, row in enumerate(rows)}
+    return timeline(rows, edges=edges, unit="second", colours=colours)
 
 
 def _maps(

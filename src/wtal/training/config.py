@@ -103,6 +103,13 @@ class LocalizeSettings:
     pool: Pooling | None = None
     """How a detector's instances and its teacher's become one set; null: the model has no teacher."""
     protocols: tuple[str, ...] = ("thumos14", "thumos14-paper")
+    confidence_folds: int = 0
+    """Where no test video carries a tag, confidence is fitted to training videos: so many models are trained besides,
+    each without its part of the videos, which it then looks at; 0: no confidence."""
+
+    def __post_init__(self) -> None:
+        if self.confidence_folds < 0 or self.confidence_folds == 1:
+            raise InputError(f"test.confidence_folds must be 0, or 2 or more, got {self.confidence_folds}")
 
 
 @dataclass(frozen=True)
@@ -152,6 +159,7 @@ class Recipe:
                 "test.proposer.cut": self.test.proposer.cut != Cut(),
                 "test.proposer.pool_threshold": self.test.proposer.pool_threshold is not None,
                 "test.segments": self.test.segments is not None,
+                "test.confidence_folds": bool(self.test.confidence_folds),
                 "targets.stages": bool(self.targets.stages),
             }
             for name, given in idle.items():

@@ -9,6 +9,8 @@ RUN/targets/            each generation of pseudo labels
 RUN/model/              the trained model, for Localizer.load; in teacher/ that of a detector's teacher
 RUN/boxes.json          what a detector is taught, in seconds; a box's score is its weight
 RUN/predictions.json    its instances in the test videos, in seconds
+RUN/held-out.json       those in training videos, each by a model trained without it; confidence is fitted to them
+RUN/folds/              these models, while they are trained
 RUN/evaluation.json     their scores, {} where the truth is not known; written last: a run that has it has ended
 """
 
@@ -96,6 +98,15 @@ class Run:
         """The instances that were found in the test videos; None if there are none (yet)."""
         path = self.path / "predictions.json"
         return read_predictions(path, classes) if path.exists() else None
+
+    @property
+    def held_out(self) -> Path:
+        """Where instances of training videos lie, each by a model that has not learned from the video."""
+        return self.path / "held-out.json"
+
+    def fold(self, number: int, of: int) -> "Run":
+        """The run that is trained without one of `of` parts of the videos."""
+        return Run(self.path / "folds" / f"{number}of{of}")
 
     @property
     def boxes(self) -> Path:

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from wtal.progress import Progress, adapted
 from wtal.training import checkpoint
 from wtal.training.boxes import read_boxes, write_boxes
 from wtal.training.checkpoint import State
+from wtal.training.confidence import fitted_confidence, folds_to_train, remove_folds
 from wtal.training.config import Recipe
 from wtal.training.distributed import process_group
 from wtal.training.execution import Execution
@@ -60,6 +62,7 @@ def session(
     videos = Videos(store, recipe.train_split, where)
     _refuse_videos_without_tags(videos)
     _warn_of_classes_without_videos(videos)
+    _train_folds(recipe, store, run, execution, progress)
     known = run.environment()
     # the order of sums depends on the number of threads, so a run keeps the one it began with
     threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
@@ -94,6 +97,17 @@ def session(
                 draw({"epoch": recipe.epochs, "event": "mAP", **scores})
         group.wait()  # the processes leave together: one that goes while others are still connected may be aborted
     return run
+
+
+def _train_folds(recipe: Recipe, store: Store, run: Run, execution: Execution, progress: Progress) -> None:
+    """Train the models whose held-out videos confidence is fitted to, those that are not there yet."""
+    asked = replace(recipe, train_split="train", test_split="test", test=replace(recipe.test, confidence_folds=0))
+    quiet = replace(execution, evaluate_every=None, tensorboard=False)
+    for part, fold in folds_to_train(recipe, store, run):
+        heard = adapted(progress, held_out=part.part)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # a part may lack a class of which there is one video
+            session(asked, part, fold, seed=None, resume=True, teacher=None, execution=quiet, progress=heard)
 
 
 def _nothing(_: Mapping[str, Any]) -> None:
@@ -207,14 +221,15 @@ def _evaluate_on_the_way(
 def _finish(run: Run, recipe: Recipe, store: Store, model: Model, progress: Progress) -> None:
     """Write the model, its predictions and their scores: of the last epoch, never of the best one."""
     localizer = _localizer(run, recipe, store, model)
-    localizer.save(run.path)
-    if not store.has_split(recipe.test_split):  # one may train on tagged videos alone
-        run.evaluate({}, store, recipe)
-        return
-    heard = adapted(progress, "predictions", epoch=recipe.epochs)
-    found = localizer.store(store, recipe.test_split, progress=heard)
-    write_predictions(run.path / "predictions.json", found, store.classes)
-    run.evaluate(found, store, recipe)
+    found = None
+    if store.has_split(recipe.test_split):  # one may train on tagged videos alone
+        heard = adapted(progress, "predictions", epoch=recipe.epochs)
+        found = localizer.store(store, recipe.test_split, progress=heard)
+        write_predictions(run.path / "predictions.json", found, store.classes)
+    card = replace(localizer.card, calibration=fitted_confidence(run, recipe, store, found))
+    replace(localizer, card=card).save(run.path)
+    run.evaluate(found or {}, store, recipe)
+    remove_folds(run)
 
 
 def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path | None) -> None:
