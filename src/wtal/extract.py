@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from wtal.data.convert import convert
@@ -16,6 +17,7 @@ from wtal.data.tags import Tagged, read_tagged
 from wtal.data.unfinished import UnfinishedFeatures, open_unfinished
 from wtal.data.video_record import VideoRecord, class_list
 from wtal.data.writer import Dtype
+from wtal.engine import LOCAL, Engine
 from wtal.errors import InputError, did_you_mean, some
 from wtal.progress import Progress, silent
 from wtal.typed import plain
@@ -60,6 +62,7 @@ def extract(
     dtype: Dtype = "float32",
     skip_bad: bool = False,
     overwrite: bool = False,
+    engine: Engine = LOCAL,
     progress: Progress = silent,
 ) -> list[Finding]:
     """Write a store of the videos' features at `out`, and say what was found on the way.
@@ -81,14 +84,15 @@ def extract(
     folder = out.with_name(f".{out.name}.extracting")
     with open_unfinished(folder, plain(identity), anew=overwrite) as unfinished:
         jobs, expected_s, broken = _jobs(missing, found, files, unfinished, extractor, skip_bad=skip_bad)
-        with closing(extract_videos(jobs, extractor, identity.sampling, workers=workers)) as events:
+        task = partial(extract_videos, extractor=extractor, sampling=identity.sampling, workers=workers)
+        with closing(engine.stream(task, jobs)) as events:
             for event in _reported(events, jobs, expected_s, clock.snippet_s, progress):
                 if isinstance(event, Failed):
                     broken.append(_broken(event.name, event.error, skip_bad=skip_bad))
                 elif isinstance(event, Ended):
                     unfinished.finish(event.name, files[event.name], event.duration_s)
                 else:
-                    unfinished.append(event.name, files[event.name], event.vectors, extractor.streams)
+                    unfinished.append(event.name, files[event.name], event.vectors, event.streams)
 
         def load(name: str) -> Streams:
             if old is not None and name not in missing:
