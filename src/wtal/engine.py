@@ -5,7 +5,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from wtal.errors import InputError, MissingExtraError
 
@@ -17,37 +17,29 @@ Task = Callable[[Sequence[T]], Generator[R, None, None]]
 RETRIES = 3
 
 
-class Engine(Protocol):
-    """What runs a task over items."""
+class Engine:
+    """This process: what runs a task over items unless another engine is asked for."""
 
-    remote: bool
-    """Whether tasks run in other processes, which take nothing from here but what can be pickled."""
-
-    def stream(self, task: Task[T, R], items: Sequence[T], *, chunk: int = 1) -> Generator[R, None, None]:
-        """The results of all items in order, as they come.
-
-        Args:
-            task: What is done; what it does to an item depends on nothing but the item.
-            items: What it is done to.
-            chunk: How many items go to another process at a time.
-        """
-
-
-class Local:
-    """This process; the task gets all items at once, and may work on several."""
-
+    #: whether tasks run in other processes, which take nothing from here but what can be pickled
     remote = False
 
     def stream(self, task: Task[T, R], items: Sequence[T], *, chunk: int = 1) -> Generator[R, None, None]:  # noqa: ARG002
-        """The results of all items in order, as they come."""
+        """The results of all items in order, as they come.
+
+        Args:
+            task: What is done; what it does to an item depends on nothing but the item. Here it gets all items at
+                once, and may work on several.
+            items: What it is done to.
+            chunk: How many items go to another process at a time.
+        """
         return task(items)
 
 
-LOCAL = Local()
+LOCAL = Engine()
 
 
 @dataclass(frozen=True)
-class Ray:
+class Ray(Engine):
     """A Ray cluster; without an address, one that is started on this machine for as long as this process lives.
 
     No more tasks are under way than twice what the cluster can run at once, so that memory stays flat for any number

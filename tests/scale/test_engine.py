@@ -4,8 +4,10 @@ One cluster of two raylets, as two machines with a processor each, serves all te
 """
 
 import os
+import socket
 import time
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -39,7 +41,8 @@ def mean(frames):
 mean.short_side = 16
 
 def slow(items, started):
-    import time
+    import socket
+import time
     for item in items:
         Path(started, str(item)).touch()
         time.sleep(0.1)
@@ -62,15 +65,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        patch.setenv("RAY_health_check_timeout_ms", "60000")
         patch.syspath_prepend(folder)
         yield folder
 
 
+def _small() -> dict[str, int]:
+    """A machine of one processor; its agents' ports are said, as on a busy machine Ray does not wait long for them."""
+    ports = ("metrics_agent_port", "runtime_env_agent_port", "dashboard_agent_listen_port")
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in ports]
+        free = [one.getsockname()[1] for one in sockets]
+    return {"num_cpus": 1, "object_store_memory": 80 * 2**20, **dict(zip(ports, free, strict=True))}
+
+
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator["cluster_utils.Cluster"]:
-    small = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
-    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=small)
-    cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **_small()})
+    cluster.add_node(**_small())
     cluster.wait_for_nodes()
     yield cluster
     ray.shutdown()
@@ -130,7 +142,7 @@ def test_a_machine_that_dies_costs_its_tasks_alone(
 ) -> None:
     import ray_work
 
-    node = cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+    node = cluster.add_node(**_small())
     cluster.wait_for_nodes()
     results = engine.stream(partial(ray_work.slow, started=str(tmp_path)), range(30))
     got = [next(results) for _ in range(4)]
