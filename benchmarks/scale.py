@@ -54,12 +54,12 @@ class Cluster:
 def simulate(cluster: Cluster, extractor: Extractor, *, seed: int = 0) -> tuple[float, dict[str, float]]:
     """Hours that all the video takes, and the share of the time that each station is busy."""
     lengths_s = np.random.default_rng(seed).lognormal(5.5, 1.0, VIDEOS)  # a median of four minutes, a long tail
-    decoders = cluster.cores if extractor.gpu else max(1, round(cluster.cores * _decoding(cluster, extractor)))
-    computers = cluster.gpus if extractor.gpu else max(1, cluster.cores - decoders)
+    computers = cluster.gpus if extractor.gpu else cluster.cores
+    decoding_s = FPS / cluster.decode_frames if extractor.gpu else 0.0  # it is in the rate that was measured
     stations = {  # servers, and the seconds that one takes for a second of video
         "storage": (1, cluster.video_mbit / cluster.storage_gbit / 1e3),
         "network": (1, cluster.video_mbit / cluster.network_gbit / 1e3),
-        "decoding": (decoders, FPS / cluster.decode_frames),
+        "decoding": (cluster.cores, decoding_s),
         "extractor": (computers, FPS / extractor.frames),
         "writing": (1, FPS / 16 * extractor.dims * 2 * 8 / 1e9 / cluster.storage_gbit),
     }
@@ -81,7 +81,9 @@ def simulate(cluster: Cluster, extractor: Extractor, *, seed: int = 0) -> tuple[
             takes_s = stations[name][1] * lengths_s[video]
             heapq.heappush(events, (now_s + takes_s, number, video))
 
-    for _ in range(min(VIDEOS, 2 * (decoders + computers))):  # back-pressure: a video begins when another has ended
+    for _ in range(
+        min(VIDEOS, 2 * (cluster.cores + cluster.gpus))
+    ):  # back-pressure: a video begins when another has ended
         arrive(todo.popleft(), 0)
     while todo:  # the tail of the last videos is nothing beside a million hours
         now_s, number, video = heapq.heappop(events)
@@ -95,12 +97,6 @@ def simulate(cluster: Cluster, extractor: Extractor, *, seed: int = 0) -> tuple[
         serve(number)
     shares = {name: busy_s[name] / servers / now_s for name, (servers, _) in stations.items()}
     return now_s / done_s * HOURS, shares
-
-
-def _decoding(cluster: Cluster, extractor: Extractor) -> float:
-    """The share of the cores that decodes, where the others are the extractor."""
-    decode, compute = 1 / cluster.decode_frames, 1 / extractor.frames
-    return decode / (decode + compute)
 
 
 def run(console: Console) -> None:

@@ -84,8 +84,8 @@ def run(console: Console) -> None:
             table.add_column(heading, justify="left" if heading == "work" else "right")
         for what, work in {
             "open": lambda store: store,
-            "open, read one video": lambda store: store.features(wanted[0]).sum(),
-            f"open, read {READS:,} at random": lambda store: sum(store.features(name).sum() for name in wanted),
+            "open, read one video": lambda store: store.features(wanted[0]).max(),
+            f"open, read {READS:,} at random": lambda store: max(store.features(name).max() for name in wanted),
             "open, the tags of a split": lambda store: store.tags("train"),
         }.items():
             old = min(_seconds(lambda work=work: work(Straightforward(plain))) for _ in range(3))
