@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test bench lint format docs
+.PHONY: setup demo test bench lint format docs hashes sbom
 .DEFAULT_GOAL := test
 
 setup: $(READY)
@@ -35,6 +35,19 @@ docs: setup
 
 test: lint docs
 	$(BIN)/pytest
+
+# pinned dependencies with the hashes of the package index, after constraints.txt has changed
+hashes: setup
+	$(BIN)/python requirements/make.py
+
+# the software bill of materials for a release (CycloneDX): what wtal with these extras consists of
+sbom: setup
+	$(BIN)/pip install --quiet --disable-pip-version-check cyclonedx-bom --constraint constraints.txt
+	mkdir -p build
+	for name in train frames; do \
+	  { cat requirements/$$name.txt; grep '^torch==' constraints.txt; } | \
+	  $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o build/wtal-$$name.cdx.json -; \
+	done
 
 bench: setup
 	$(BIN)/python -m benchmarks

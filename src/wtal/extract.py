@@ -16,10 +16,11 @@ from wtal.data.streams import Streams, by_stream
 from wtal.data.tags import Tagged, read_tagged
 from wtal.data.unfinished import UnfinishedFeatures, open_unfinished
 from wtal.data.video_record import VideoRecord, class_list
-from wtal.data.writer import Dtype
+from wtal.data.writer import Dtype, writing
 from wtal.engine import LOCAL, Engine
 from wtal.errors import InputError, did_you_mean, some
 from wtal.progress import Progress, silent
+from wtal.threads import wait_quietly
 from wtal.typed import plain
 from wtal.video.decode import probe
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -71,6 +72,7 @@ def extract(
     is done is kept: if interrupted, or with more videos or other tags, the same call does only what is missing. A video
     that cannot be read stops it; with `skip_bad` such videos are left out and listed. Progress counts seconds of video.
     """
+    wait_quietly()
     found = find_videos(videos)
     given = given or Given()
     tagged = _tagged(found, given)
@@ -78,11 +80,12 @@ def extract(
     clock = identity.sampling.timebase
     records = {name: replace(tagged.videos[name], timebase=clock) for name in tagged.videos if name in found}
     files = {name: fingerprint(found[name]) for name in records}
-    old = _reusable(out, identity, dtype, found) if is_store(out) and not overwrite else None
-    kept = {} if old is None else {name: entry.file for name, entry in old.entries.items()}
-    missing = [name for name in records if kept.get(name) != files[name]]
     folder = out.with_name(f".{out.name}.extracting")
-    with open_unfinished(folder, plain(identity), anew=overwrite) as unfinished:
+    with writing(out):
+        old = _reusable(out, identity, dtype, found) if is_store(out) and not overwrite else None
+        kept = {} if old is None else {name: entry.file for name, entry in old.entries.items()}
+        missing = [name for name in records if kept.get(name) != files[name]]
+        unfinished = open_unfinished(folder, plain(identity), anew=overwrite)
         jobs, expected_s, broken = _jobs(missing, found, files, unfinished, extractor, skip_bad=skip_bad)
         task = partial(extract_videos, extractor=extractor, sampling=identity.sampling, workers=workers)
         with closing(engine.stream(task, jobs)) as events:
@@ -118,7 +121,7 @@ def extract(
             there = set(kept) - set(missing) if old is not None and old.extensible else None
             again = overwrite or old is not None
             findings = convert(source, out, dtype=dtype, skip_bad=skip_bad, overwrite=again, kept=there)
-    shutil.rmtree(folder)
+        shutil.rmtree(folder)
     return [*broken, *findings]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int, Shaped
 
+from wtal.data.arrays import LARGEST, usable
 from wtal.data.store import Store
 from wtal.decide import LEAST_CONFIDENCE, Decision, decide
 from wtal.engine import LOCAL, Engine
@@ -24,6 +25,7 @@ from wtal.propose import Proposer
 from wtal.pseudo.candidates import Candidates
 from wtal.reading import names_of, read_json, refusing
 from wtal.sight import Sight
+from wtal.threads import wait_quietly
 from wtal.timebase import TimeBase
 from wtal.typed import parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -105,7 +107,9 @@ class Localizer:
             device: `cpu`, `cuda`, or `auto`: the GPU if there is one.
         """
         card, folder = read_card(run), model_folder(run)
+        wait_quietly()
         try:
+            import torch
             from safetensors.torch import load_file
 
             from wtal.devices import choose_device
@@ -116,7 +120,11 @@ class Localizer:
         options = _frozen(card.model_options)
         n, d = len(card.classes), card.dimensions
         weights = folder / "model.safetensors"
-        with refusing(weights, f"does not hold the weights of {card.model} that model.json describes"):
+        # the weights that a model begins with are random, and replaced: whoever trains must not see numbers drawn
+        with (
+            refusing(weights, f"does not hold the weights of {card.model} that model.json describes"),
+            torch.random.fork_rng(devices=[]),
+        ):
             model = build(card.model, n, d, streams=card.streams, stream_weights=card.stream_weights, **options)
             model.load_state_dict(load_file(weights))
         teacher = None if card.pool is None else cls.load(folder / TEACHER, device=device)
@@ -227,8 +235,8 @@ class Localizer:
         d = self.card.dimensions
         if features.ndim != 2 or features.shape[1] != d or not len(features):
             raise InputError(f"{name}: the model wants features of shape (snippets, {d}), got {features.shape}")
-        if not np.isfinite(features).all():
-            raise InputError(f"{name}: features must be finite, but some are NaN or infinite")
+        if not usable(features):
+            raise InputError(f"{name}: features must be finite and within ±{LARGEST:g}, but some are not")
         if not features.any():
             raise InputError(f"{name}: features are zero everywhere, as if they had never been computed")
 

@@ -65,23 +65,42 @@ def soft_cross_entropy(
 
 
 def signed_cross_entropy(
-    logits: Float[Tensor, "n c"], target: Float[Tensor, "n k"], lengths: Sequence[int]
+    logits: Float[Tensor, "n c"], target: Float[Tensor, "n k"], lengths: Sequence[int], *, bounded: bool = False
 ) -> Float[Tensor, " b"]:
     """Cross-entropy of softmax(logits) with a signed target (Eq. 9), summed over classes, mean over snippets.
 
-    A target may leave out the last column of the logits, the background: then it says nothing of it. Negative
-    entries push their class down without a bound; weight, learning rate or a clip of the target have to hold them.
+    A target may leave out the last column of the logits, the background: then it says nothing of it. A negative entry
+    −g of the equation gains g·|log p| without an end, as p falls. Where logits are `bounded`, as cosines are,
+    p cannot fall far and this is the equation; where they are not, −g costs −g·log(1 − p) instead, which is 0
+    once the class is gone: the loss is never negative, and nothing can run away.
 
-    >>> up = signed_cross_entropy(torch.zeros(1, 2), torch.tensor([[0.5]]), [1])
-    >>> down = signed_cross_entropy(torch.zeros(1, 2), torch.tensor([[-0.5, 0.0]]), [1])
+    >>> up = signed_cross_entropy(torch.zeros(1, 2), torch.tensor([[0.5]]), [1], bounded=True)
+    >>> down = signed_cross_entropy(torch.zeros(1, 2), torch.tensor([[-0.5, 0.0]]), [1], bounded=True)
     >>> bool(up == -down)
     True
+    >>> gone, wanted = torch.tensor([[-99.0, 0.0]]), torch.tensor([[-0.5]])
+    >>> [round(signed_cross_entropy(gone, wanted, [1], bounded=bounded).item(), 3) for bounded in (True, False)]
+    [-49.5, 0.0]
     """
     c, k = logits.shape[1], target.shape[1]
     if k not in (c, c - 1):
         raise InputError(f"pseudo labels for {c} logits must have {c} columns, or {c - 1} without background, got {k}")
     log_p = log_softmax(logits, dim=1)[:, :k]
-    return video_means(-(target * log_p).sum(dim=1), lengths)
+    if bounded:
+        return video_means(-(target * log_p).sum(dim=1), lengths)
+    costs = target.clamp(min=0) * log_p + target.clamp(max=0).neg() * _log_others(logits)[:, :k]
+    return video_means(-costs.sum(dim=1), lengths)
+
+
+def _log_others(logits: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
+    """log(1 − p) of each class's probability p, exact also where p is nearly 1; 0 where there is one class alone."""
+    if logits.shape[1] == 1:
+        return torch.zeros_like(logits)
+    # only the largest p can be near 1: there the others are summed, elsewhere 1 − p loses nothing
+    largest = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, logits.argmax(dim=1, keepdim=True), True)
+    others = logits.masked_fill(largest, -torch.inf).logsumexp(dim=1) - logits.logsumexp(dim=1)
+    rest = torch.log1p(-softmax(logits, dim=1).masked_fill(largest, 0.0))
+    return torch.where(largest, others[:, None], rest)
 
 
 def focal_loss(

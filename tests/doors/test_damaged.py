@@ -1,6 +1,7 @@
 """Thousands of damaged files at every reader: each is read, or refused in one sentence that names a file.
 
-WTAL_DAMAGED=10 tries ten times as many.
+WTAL_DAMAGED=10 tries ten times as many; `python -m fuzz --minutes 60` goes on for an hour. Cases that once went wrong
+are kept in found/READER/CASE/, as the files that were damaged, and tried every time.
 """
 
 import io
@@ -13,6 +14,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +42,7 @@ from wtal.video.decode import probe, read_pictures
 from wtal.video.weights import read_state
 
 TIMES = int(os.environ.get("WTAL_DAMAGED", "1"))
+FOUND = sorted(Path(__file__).parent.glob("found/*/*"))
 
 _NUMBERS = (b"-1", b"0", b"1e999", b"9" * 400, b"NaN", b"null", b"true", b'"x"', b"[]", b"{}", b"4294967296", b"1.5")
 _TEXTS = (b'"\\ud800"', b'""', b"7", b"null", b"[" * 3000, b'{"a": 1}', b'"../x"', b"*a", b"!!binary x")
@@ -128,8 +131,11 @@ def _objects(*items: object) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+def make_world(root: Path) -> Path:
     """Whole files of every kind."""
-    root = tmp_path_factory.mktemp("world")
     rng = np.random.default_rng(0)
     store = make_store(root / "store", n_train=6)
     (root / "tiny.yaml").write_text(RECIPE)
@@ -275,39 +281,78 @@ READERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...], int]] = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_damaged_file_is_read_or_refused_by_name(reader: str, world: Path, tmp_path: Path) -> None:
-    read, patterns, usual = READERS[reader]
-    root = tmp_path / "world"
-    shutil.copytree(world, root)
-    _point_to(root)
-    files = sorted(path for pattern in patterns for path in root.glob(pattern) if path.is_file())
-    if not files:
-        pytest.skip("h5py is not installed")
-    rng = random.Random(zlib.crc32(reader.encode()))
-    refused, wrong = 0, []
+@dataclass
+class Tally:
+    """How many damaged files a reader was given and refused, and what it did wrong."""
+
+    tried: int = 0
+    refused: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def files_of(reader: str, root: Path) -> list[Path]:
+    """The files that a reader reads."""
+    return sorted(path for pattern in READERS[reader][1] for path in root.glob(pattern) if path.is_file())
+
+
+def try_damaged(reader: str, root: Path, rng: random.Random, tally: Tally, keep: Path) -> None:
+    """Give a reader one of its files damaged. What goes wrong is added to the tally and the file is kept."""
+    path = rng.choice(files_of(reader, root))
+    whole = path.read_bytes()
+    content = (inside if path.suffix in (".npz", ".pt") else damaged)(whole, rng)
+    case = keep / reader / f"{zlib.crc32(content):08x}" / path.relative_to(root)
+    path.write_bytes(content)
+    wrong = complaint(reader, root, tally)
+    tally.tried += 1
+    if wrong is not None:
+        tally.wrong.append(f"{case.parts[-2]}, {path.name}: {wrong}")
+        case.parent.mkdir(parents=True, exist_ok=True)
+        case.write_bytes(content)
+    path.write_bytes(whole)
+
+
+def complaint(reader: str, root: Path, tally: Tally) -> str | None:
+    """What is wrong with how a reader takes its files: nothing if it reads them, or refuses one by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        read(root)  # it is whole to begin with
-        for number in range(usual * TIMES):
-            path = rng.choice(files)
-            whole = path.read_bytes()
-            content = (inside if path.suffix in (".npz", ".pt") else damaged)(whole, rng)
-            path.write_bytes(content)
-            try:
-                read(root)
-            except InputError as error:
-                refused += 1
-                said = str(error)
-                if str(root) not in said or len(said.encode()) > 5000:
-                    wrong.append(f"{number}, {path.name}: {said[:500]}")
-            except Exception as error:
-                wrong.append(f"{number}, {path.name}: {type(error).__name__}: {str(error)[:200]}")
-                (tmp_path / f"{number}-{path.name}").write_bytes(content)
-            path.write_bytes(whole)
-    print(f"{reader}: {usual * TIMES} tried, {refused} refused, {len(wrong)} wrong")
-    assert not wrong, f"{len(wrong)} of {usual * TIMES}:\n" + "\n".join(wrong[:20])
-    assert refused
+        try:
+            READERS[reader][0](root)
+        except InputError as error:
+            tally.refused += 1
+            said = str(error)
+            return said[:500] if str(root) not in said or len(said.encode()) > 5000 else None
+        except Exception as error:
+            return f"{type(error).__name__}: {str(error)[:200]}"
+    return None
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_damaged_file_is_read_or_refused_by_name(reader: str, world: Path, tmp_path: Path) -> None:
+    root = copied(world, tmp_path / "world")
+    if not files_of(reader, root):
+        pytest.skip("h5py is not installed")
+    rng, tally = random.Random(zlib.crc32(reader.encode())), Tally()
+    assert complaint(reader, root, tally) is None  # it is whole to begin with
+    assert not tally.refused
+    for _ in range(READERS[reader][2] * TIMES):
+        try_damaged(reader, root, rng, tally, tmp_path / "wrong")
+    print(f"{reader}: {tally.tried} tried, {tally.refused} refused, {len(tally.wrong)} wrong")
+    assert not tally.wrong, f"{len(tally.wrong)} of {tally.tried}:\n" + "\n".join(tally.wrong[:20])
+    assert tally.refused
+
+
+@pytest.mark.parametrize("case", FOUND, ids=lambda case: "/".join(case.parts[-2:]))
+def test_what_once_went_wrong_is_read_or_refused_by_name(case: Path, world: Path, tmp_path: Path) -> None:
+    root = copied(world, tmp_path / "world")
+    shutil.copytree(case, root, dirs_exist_ok=True)
+    assert complaint(case.parent.name, root, Tally()) is None
+
+
+def copied(world: Path, to: Path) -> Path:
+    """A copy of the whole files that may be damaged."""
+    shutil.copytree(world, to)
+    _point_to(to)
+    return to
 
 
 def _point_to(root: Path) -> None:

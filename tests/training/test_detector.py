@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from small import outcome
 from wtal.data.store import Store
@@ -177,3 +178,10 @@ def test_a_recipe_may_name_its_teacher_whose_run_is_not_taken_for_other_data(
     train(both, store, tmp_path / "third", execution=ONE)
     with pytest.raises(InputError, match="first-seed0 was trained on another data set"):
         train(both, other_store, tmp_path / "other", execution=ONE)
+
+
+def test_loading_a_model_draws_no_random_numbers(run: Path) -> None:
+    """Whether a detector's boxes have to be found before it is trained must not decide what it learns."""
+    before = torch.get_rng_state()
+    Localizer.load(run)
+    assert torch.equal(torch.get_rng_state(), before)

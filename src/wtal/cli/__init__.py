@@ -1,11 +1,12 @@
 """The command line: `wtal COMMAND …`, one small module per command, loaded only when it is the one that runs."""
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
+
+from wtal.threads import wait_quietly
 
 #: Commands in the order in which one meets them: what each does, shown by `wtal --help`.
 COMMANDS = {
@@ -36,8 +37,7 @@ _EXTRAS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; a user's error ends it with one clear line and exit code 2."""
-    # threads that wait must not spin: beside other programs that costs all of them several times the time
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_quietly()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["help"]:
         given = [*given[1:], "--help"]

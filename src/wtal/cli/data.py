@@ -185,7 +185,7 @@ def repair(store: tyro.conf.Positional[Path]) -> None:
     """Mend a store after a crash or a damaged disk; says what is mended, and ends with 1 if videos are lost.
 
     Args:
-        store: The store's folder; nobody else may write to it meanwhile.
+        store: The store's folder.
     """
     from wtal.data import repair as repairing
     from wtal.data.findings import errors

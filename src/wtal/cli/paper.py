@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ import tyro
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
 from wtal.errors import InputError, Interrupted
+from wtal.locks import held
 from wtal.training.execution import Execution
 
 if TYPE_CHECKING:
@@ -90,7 +92,8 @@ def main(arguments: Sequence[str]) -> None:
         _print_plan(Console(highlight=False) if dry_run else console, plan)
         if dry_run:
             return
-        with data_warnings_on_stderr():
+        # what is there so far may be looked at while another process trains
+        with nullcontext() if as_is else held(out), data_warnings_on_stderr():
             if not as_is:
                 _train(plan, store, console, execution, arguments)
             with showing("forward pass") as progress:

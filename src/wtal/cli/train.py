@@ -16,7 +16,7 @@ from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.errors import DataWarning, InputError, Interrupted
 from wtal.progress import Progress, silent
-from wtal.training.execution import Device, Execution
+from wtal.training.execution import Device, Execution, leads, several
 from wtal.video.extractor import ExtractorOptions
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _extracted(
     """The store of the videos' features, made or brought up to date."""
     from wtal.cli.extract import extract
 
-    if os.environ.get("WORLD_SIZE", "1") != "1":
+    if several():
         raise InputError("several processes would extract the same videos: run wtal extract first, then --data STORE")
     out = store or Path(f"{str(videos).rstrip('/')}-store")
     extract((videos,), out, tagging, options=options, device=device, skip_bad=skip_bad)
@@ -180,7 +180,7 @@ def _train(
         run = train(
             recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, progress=progress
         )
-    if _leads():
+    if leads():
         _print_result(run)
 
 
@@ -192,7 +192,7 @@ def interruptible(console: "Console", again: str) -> Iterator[None]:
     except KeyboardInterrupt as error:
         if not isinstance(error, Interrupted):
             raise
-        if _leads():
+        if leads():
             console.print(f"stopped; everything is saved. To go on:\n  {again}", highlight=False, soft_wrap=True)
         sys.exit(130)
 
@@ -227,16 +227,11 @@ def open_store(path: Path, fold: str | None = None) -> "Store":
 @contextmanager
 def training_progress() -> Iterator[Progress]:
     """A bar over epochs with the time left, one over the steps of what is going on, and the losses."""
-    if not _leads():
+    if not leads():
         yield silent
         return
     with showing("epochs", main="training") as progress:
         yield progress
-
-
-def _leads() -> bool:
-    """Whether this is the process that speaks, if torchrun has started several."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def _print_result(run: "Run") -> None:

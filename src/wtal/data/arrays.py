@@ -23,3 +23,17 @@ def as_features(array: Any, where: str) -> Float[np.ndarray, "t d"]:
 def read_features(path: Path) -> Float[np.ndarray, "t d"]:
     """The (snippets, dimensions) features in a .npy file."""
     return as_features(read_npy(path, then=_AGAIN), str(path))
+
+
+#: no extractor gives values beyond this, and squares of what is far beyond it are no numbers in single precision
+LARGEST = 1e6
+
+
+def usable(features: Float[np.ndarray, "t d"]) -> bool:
+    """Whether all values are numbers, and none so large that a model's sums would not be.
+
+    >>> usable(np.array([[1.0, -2.0]])), usable(np.array([[1e30]])), usable(np.array([[np.nan]]))
+    (True, False, False)
+    """
+    # the extremes of an array with a NaN are NaN
+    return bool(features.min(initial=0.0) >= -LARGEST and features.max(initial=0.0) <= LARGEST)

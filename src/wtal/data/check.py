@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from wtal.annotations import Annotations
+from wtal.data.arrays import LARGEST, usable
 from wtal.data.durations import Length, check_durations
 from wtal.data.findings import Finding, errors
 from wtal.data.index import fingerprint
@@ -72,7 +73,7 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
     still = all((array == array[0]).all() for array in streams.values()) and any(map(np.any, streams.values()))
     for stream, array in streams.items():
         if what := _wrong_values(array):
-            if np.isfinite(array).all() and (still or (stream == "motion" and len(streams) > 1)):
+            if usable(array) and (still or (stream == "motion" and len(streams) > 1)):
                 findings.append(Finding("warning", name, f"{stream} {what}", _STILL))
             else:
                 findings.append(found(f"{stream} {what}"))
@@ -91,6 +92,8 @@ def _wrong_values(array: Float[np.ndarray, "t d"]) -> str:
     if bad:
         row = int(np.argmin(np.isfinite(array).all(axis=1)))
         return f"has {bad} values that are NaN or infinite, the first in snippet {row}"
+    if not usable(array):
+        return f"has values as large as {np.abs(array).max():g}, which no extractor gives (up to {LARGEST:g} are taken)"
     if not array.any():
         return "is zero everywhere"
     if len(array) > 2 and (array == array[0]).all():

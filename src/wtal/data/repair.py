@@ -12,6 +12,7 @@ from wtal.data.findings import Finding
 from wtal.data.index import INDEX, Entry, Index, open_index, write_index
 from wtal.data.shards import HEADER_BYTES, digest_of, entry_of, map_shard, shard_name, write_header
 from wtal.data.store import FIRST_FORM
+from wtal.data.writer import writing
 from wtal.errors import InputError, some
 from wtal.files import clear_partial
 from wtal.progress import Progress, silent, tracked
@@ -23,8 +24,13 @@ def repair(path: Path, *, progress: Progress = silent) -> list[Finding]:
 
     Every video's bytes are compared with their digest. A lost or damaged index is made again from the lines beside the
     shards; shards of an append that was killed before its end are taken in; what is cut off or damaged is left out;
-    shards that no video needs any more are removed. Nobody else may write meanwhile.
+    shards that no video needs any more are removed. Nobody else writes meanwhile: the store is held.
     """
+    with writing(path):
+        return _repair(path, progress)
+
+
+def _repair(path: Path, progress: Progress) -> list[Finding]:
     if (path / FIRST_FORM).exists() and not (path / INDEX).exists():
         raise InputError(f"{path} is of the first form (index.json), which cannot be mended; convert again")
     beside = dict(_beside(path))

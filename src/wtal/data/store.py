@@ -52,6 +52,8 @@ class Store:
     """What two stores share only if they would train the same: features, lengths, splits, tags and classes."""
     part: str = ""
     """Which part of the training videos is held out, such as 1/4, in a fold; else empty."""
+    has_truth: bool = False
+    """Whether the true instances are known: as the store was opened, so that a store that goes away is missed."""
     splits: Mapping[str, str] | None = None
     """The videos' splits in a fold, where they are not those of the index."""
     remote: Remote | None = None
@@ -84,7 +86,8 @@ class Store:
         classes, streams, dtype = names_of(head["classes"], "classes"), head["streams"], head["dtype"]
         if dtype not in ("float32", "float16") or not all(type(n) is int and n > 0 for n in streams.values()):
             raise InputError(f"features of {dtype} in the streams {streams}; convert again")
-        return cls(path, index, tuple(classes), streams, dtype, str(head["fingerprint"]))
+        known = (path / TRUTH).exists()
+        return cls(path, index, tuple(classes), streams, dtype, str(head["fingerprint"]), has_truth=known)
 
     @classmethod
     def _fetched(cls, path: Path, remote: Remote) -> "Store":
@@ -92,7 +95,7 @@ class Store:
             raise InputError(f"{remote.url} is not a store (no {INDEX}); copy one there, of wtal data convert")
         index = open_index(remote.fetch(INDEX))
         with refusing(f"{remote.url}/{INDEX}", "lacks or misspells", "; convert again"):
-            return replace(cls._of(path, index), remote=remote)
+            return replace(cls._of(path, index), remote=remote, has_truth=remote.exists(TRUTH))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.place, self.index.head["fingerprint"], self.part, self.splits, self.fingerprint)
@@ -136,11 +139,6 @@ class Store:
     def place(self) -> str:
         """Where it can be opened again, from any folder."""
         return str(self.path.resolve()) if self.remote is None else self.remote.url
-
-    @property
-    def has_truth(self) -> bool:
-        """Whether the true instances are known."""
-        return (self.path / TRUTH).exists() if self.remote is None else self.remote.exists(TRUTH)
 
     def has_split(self, split: str) -> bool:
         """Whether there is a video of that split."""

@@ -7,8 +7,7 @@ FOLDER/NAME.json     which video file they are from, their streams, and the dura
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -103,36 +102,24 @@ class UnfinishedFeatures:
             json.dump(asdict(video), file)
 
 
-@contextmanager
-def open_unfinished(folder: Path, what: Mapping[str, Any], *, anew: bool = False) -> Iterator[UnfinishedFeatures]:
-    """The work in `folder`, begun or gone on with; another extractor's is refused, or dropped if `anew`."""
+def open_unfinished(folder: Path, what: Mapping[str, Any], *, anew: bool = False) -> UnfinishedFeatures:
+    """The work in `folder`, begun or gone on with; another extractor's is refused, or dropped if `anew`.
+
+    Who calls this holds the store that the features are for (`wtal.locks`).
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("w")
     except OSError as error:
         raise InputError(f"cannot write {folder}: {error.strerror}") from error
-    with lock:
-        _lock(lock.fileno(), folder)
-        known = read_json_object(folder / "what.json")
-        if known is not None and known != dict(what):
-            if not anew:
-                raise InputError(
-                    f"{folder} holds unfinished work of another extractor or other settings ({known}); finish that "
-                    "with the options of before, or drop it with --overwrite"
-                )
-            for old in (*folder.glob("*.rows"), *folder.glob("*.json")):
-                old.unlink()
-        with written_whole(folder / "what.json") as file:
-            json.dump(dict(what), file, indent=1)
-        yield UnfinishedFeatures(folder)
-
-
-def _lock(descriptor: int, folder: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not on Windows, where nothing then keeps two from writing the same store
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise InputError(f"another wtal extract is at work in {folder}; wait for it, or choose another -o") from error
+    known = read_json_object(folder / "what.json")
+    if known is not None and known != dict(what):
+        if not anew:
+            raise InputError(
+                f"{folder} holds unfinished work of another extractor or other settings ({known}); finish that "
+                "with the options of before, or drop it with --overwrite"
+            )
+        for old in (*folder.glob("*.rows"), *folder.glob("*.json")):
+            old.unlink()
+    with written_whole(folder / "what.json") as file:
+        json.dump(dict(what), file, indent=1)
+    return UnfinishedFeatures(folder)

@@ -13,16 +13,18 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from wtal.data.arrays import LARGEST, usable
 from wtal.data.index import INDEX, Entry, write_index
 from wtal.data.shards import ShardWriter, shard_name
 from wtal.data.store import Store, is_store
 from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError
 from wtal.files import clear_partial, partial_prefix
+from wtal.locks import held
 from wtal.timebase import TimeBase
 
 Dtype = Literal["float32", "float16"]
-_NOT_FINITE = "NaN, infinity, or a value above 65504 in float16; extract again, or leave the video out"
+_NOT_FINITE = f"NaN, above {LARGEST:g}, or above 65504 in float16; extract again, or leave the video out"
 
 
 @dataclass(eq=False)
@@ -57,8 +59,8 @@ class StoreWriter:
             raise InputError(f"{name}: has no snippets; extract its features again or leave it out")
         with np.errstate(over="ignore"):  # what overflows float16 is found by the next line
             block = np.ascontiguousarray(features, dtype=self.dtype)
-        if not np.isfinite(block).all():
-            raise InputError(f"{name}: features are not finite as {self.dtype}; {_NOT_FINITE}")
+        if not usable(block):
+            raise InputError(f"{name}: features are not finite, or too large, as {self.dtype}; {_NOT_FINITE}")
         if not block.any():
             raise InputError(f"{name}: features are zero everywhere; extract them again or leave the video out")
         if self._shard is not None and self._shard.full:
@@ -147,20 +149,40 @@ def new_store(
     >>> Store.open(folder / "s").features("a").shape
     (3, 4)
     """
+    kind, clock = np.dtype(dtype).newbyteorder("<"), timebase or TimeBase()
+    with (
+        writing(path),
+        _appearing(path, overwrite=overwrite) as beside,
+        StoreWriter(beside, classes, clock, layout, kind, extraction, files or {}) as writer,
+    ):
+        yield writer
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Hold the place of a store; one that a killed writer had moved aside to replace it is back."""
+    with held(path, beside=True):
+        aside = _aside(path)
+        if aside.exists():
+            if path.exists():
+                shutil.rmtree(aside, ignore_errors=True)
+            else:
+                aside.rename(path)
+        yield
+
+
+@contextmanager
+def _appearing(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A new folder that takes the place of `path` if the block ends without an error."""
     if path.exists() and not overwrite:
         raise InputError(f"{path} exists; choose another place or say --overwrite")
     if path.exists() and not (is_store(path) or (path.is_dir() and not any(path.iterdir()))):
         raise InputError(f"{path} is not a store, so it is not overwritten; choose another place")
     beside = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         clear_partial(path)
         beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=partial_prefix(path), suffix=".partial"))
-        kind = np.dtype(dtype).newbyteorder("<")
-        clock = timebase or TimeBase()
-        writer = StoreWriter(beside, classes, clock, layout, kind, extraction, files or {})
-        with writer:
-            yield writer
+        yield beside
         umask = os.umask(0)
         os.umask(umask)
         beside.chmod(0o777 & ~umask)  # mkdtemp makes folders private; give ours what mkdir would have given
@@ -191,20 +213,20 @@ def extend_store(
         classes: The class names, if they are to be others.
         files: What identifies the video files that the features come from.
     """
-    old = Store.open(path)
-    head = old.index.head
-    if not old.extensible:
-        raise InputError(f"{path} is of the first form (index.json), to which nothing can be added; convert it again")
-    kind = np.dtype(old.dtype).newbyteorder("<")
-    about = (classes or old.classes, old.clock, head["layout"], kind, old.extraction, files or {})
-    there = {} if anew else dict(old.entries)
-    writer = StoreWriter(path, *about, dict(old.streams), old, there, dict(old.index.shards))
-    try:
-        clear_partial(path / INDEX)
-        with writer:
-            yield writer
-    except OSError as error:
-        raise _cannot_write(path, error) from error
+    with writing(path):
+        old = Store.open(path)
+        head = old.index.head
+        if not old.extensible:
+            raise InputError(f"{path} is of the first form (index.json): nothing can be added to it; convert it again")
+        kind = np.dtype(old.dtype).newbyteorder("<")
+        about = (classes or old.classes, old.clock, head["layout"], kind, old.extraction, files or {})
+        there = {} if anew else dict(old.entries)
+        try:
+            clear_partial(path / INDEX)
+            with StoreWriter(path, *about, dict(old.streams), old, there, dict(old.index.shards)) as writer:
+                yield writer
+        except OSError as error:
+            raise _cannot_write(path, error) from error
 
 
 def _cannot_write(path: Path, error: OSError) -> InputError:
@@ -212,11 +234,15 @@ def _cannot_write(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot write {path}: {'the disk is full' if full else error.strerror or error}")
 
 
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.replaced")
+
+
 def _move_into_place(beside: Path, path: Path) -> None:
     if not path.exists():
         beside.rename(path)
         return
-    old = beside.with_suffix(".old")
+    old = _aside(path)
     path.rename(old)
     beside.rename(path)
     shutil.rmtree(old)

@@ -1,5 +1,9 @@
 """RSKP's memory: per class the few representative vectors that the model itself rates highest, over all videos."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, distributed, nn
@@ -52,12 +56,15 @@ class MemoryBank(nn.Module):
         return vectors, own
 
 
-def of_all_processes(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Each tensor joined along its first axis with those of the other training processes, by rank."""
+def of_all_processes(*tensors: Tensor, places: Sequence[int] | None = None) -> tuple[Tensor, ...]:
+    """Each tensor joined along its first axis with those of the other training processes.
+
+    They are in the order of `places`, of which every process knows those of its own rows; None: by rank.
+    """
     if not (distributed.is_available() and distributed.is_initialized()):
         return tensors
-    gathered: list[tuple[Tensor, ...]] = [()] * distributed.get_world_size()
-    distributed.all_gather_object(gathered, tensors)
-    return tuple(
-        torch.cat([part.to(own.device) for part in parts]) for own, *parts in zip(tensors, *gathered, strict=True)
-    )
+    gathered: list[Any] = [()] * distributed.get_world_size()
+    distributed.all_gather_object(gathered, (tensors, places))
+    order = np.argsort([place for _, some in gathered for place in some], kind="stable") if places else slice(None)
+    joined = zip(tensors, *(parts for parts, _ in gathered), strict=True)
+    return tuple(torch.cat([part.to(own.device) for part in parts])[order] for own, *parts in joined)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,10 @@ class Cells:
 
     def read(self, features: Float[Tensor, "t d"]) -> Float[Tensor, "n d"]:
         """The features at the centres of the finest cells, linear between those of the snippets; 0 in gaps."""
-        share = self.share.to(features.dtype)
-        between = features[self.low] * (1 - share) + features[self.high] * share
-        return between * self.levels[0].mask.to(features.dtype)
+        inside = self.levels[0].mask
+        rows, shares = torch.stack([self.low, self.high], dim=1), torch.cat([1 - self.share, self.share], dim=1)
+        # one weighted sum of two rows a cell: several times as fast as picking rows, above all backwards
+        return embedding_bag(rows, features, per_sample_weights=(shares * inside).to(features.dtype), mode="sum")
 
 
 def lay_out(lengths: Sequence[int], views: Sequence[View], n_levels: int, device: torch.device | str = "cpu") -> Cells:

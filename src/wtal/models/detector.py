@@ -125,37 +125,41 @@ class Detector(Model):
 
     def forward(self, batch: Batch) -> Output:
         """What each network says of each cell, as `inner`; and as map the class probabilities of the finest cells."""
-        features = (batch.features - self.mean) / self.deviation
         networks = self.networks if self.training else self.averages
-        found = [self._found(network, number, features, batch) for number, network in enumerate(networks)]
+        found = [self._found(network, number, batch) for number, network in enumerate(networks)]
         maps = torch.stack([self._map(one, batch) for one in found]).mean(dim=0)
         scores = torch.stack([softmax(self._video_logits(one, len(batch.lengths)), dim=1) for one in found])
         return Output(
             tcam=maps, attention=maps.amax(dim=1), video_scores=scores.mean(dim=0), supervised=(), inner=found
         )
 
-    def _found(self, network: nn.Module, number: int, features: Float[Tensor, "t d"], batch: Batch) -> Found:
-        views = [View(float(self.cells))] * len(batch.lengths)
+    def _found(self, network: nn.Module, number: int, batch: Batch) -> Found:
+        views, kept = [View(float(self.cells))] * len(batch.lengths), None
         if self.training:
             seeds = [None if batch.seeds is None else [seed, number] for seed in batch.seeds or batch.lengths]
             rngs = [np.random.default_rng(seed) for seed in seeds]
-            views = [self._drawn(rng) for rng in rngs]
-            features = features * self._kept(rngs, batch.lengths)
-        cells = lay_out(batch.lengths, views, self.levels, features.device)
-        with torch.autocast(features.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-            return Found(cells, *network(features, cells))
+            views, kept = [self._drawn(rng) for rng in rngs], self._kept(rngs)
+        cells = lay_out(batch.lengths, views, self.levels, self.mean.device)
+        with torch.autocast(self.mean.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
+            return Found(cells, *network(self._standardised(batch, kept), cells))
+
+    def _standardised(self, batch: Batch, kept: Float[Tensor, "b d"] | None) -> Float[Tensor, "t d"]:
+        """The features by each channel's mean and deviation, and by what is kept of a video's channels."""
+        out = torch.empty_like(batch.features, dtype=torch.bfloat16 if self.precision == "bfloat16" else None)
+        scale = (1 / self.deviation).expand(len(batch.lengths), -1) if kept is None else kept / self.deviation
+        for start, end, own in zip(batch.offsets, batch.offsets[1:], scale, strict=False):
+            torch.mul(batch.features[start:end] - self.mean, own, out=out[start:end])
+        return out
 
     def _drawn(self, rng: np.random.Generator) -> View:
         """A random view: another speed, and the coarser cells beginning elsewhere."""
         speed = exp(rng.uniform(-self.stretch, self.stretch))
         return View(self.cells * speed, float(rng.uniform(0, 2 ** (self.levels - 1))))
 
-    def _kept(self, rngs: Sequence[np.random.Generator], lengths: Sequence[int]) -> Float[Tensor, "t d"]:
-        """Which channels of each video stay, the same for all of its snippets."""
-        d = len(self.mean)
-        kept = np.stack([rng.random(d) >= self.channel_dropout for rng in rngs]) / (1 - self.channel_dropout)
-        rows = torch.from_numpy(kept.astype(np.float32)).to(self.mean.device)
-        return rows.repeat_interleave(torch.tensor(lengths, device=rows.device), dim=0)
+    def _kept(self, rngs: Sequence[np.random.Generator]) -> Float[Tensor, "b d"]:
+        """Which channels of each video stay, and by how much those grow for it."""
+        kept = np.stack([rng.random(len(self.mean)) >= self.channel_dropout for rng in rngs])
+        return torch.from_numpy((kept / (1 - self.channel_dropout)).astype(np.float32)).to(self.mean.device)
 
     def _map(self, found: Found, batch: Batch) -> Float[Tensor, "t c"]:
         """The class probabilities of each snippet: the mean of its finest cells."""

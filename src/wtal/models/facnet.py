@@ -83,7 +83,7 @@ class FACNet(Model):
             tcam=softmax(frames.detach(), dim=1),
             attention=torch.sigmoid(logits[:, -1].detach()),
             video_scores=softmax(video[:, -1, :-1].detach(), dim=1),
-            supervised=(Supervised(frames),),
+            supervised=(Supervised(frames, bounded=True),),
             inner=_Inner(
                 classwise=video[:, :-1, -1],
                 agnostic=video[:, -1, :-1],

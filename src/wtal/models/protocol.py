@@ -1,7 +1,7 @@
 """What goes into a model and what comes out: the types by which any model plugs into training and localization."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -21,7 +21,7 @@ class Batch:
     `tags` are 1 for each class that a video is tagged with (background is no class). `seeds`, one per video, make
     what is random in a model (dropout) depend on the video and the step alone, not on how videos are spread over
     batches or processes; without them it comes from torch's global generator. `boxes` are what
-    a detector is taught beside the tags.
+    a detector is taught beside the tags. `places` are where the videos stand in a training step that processes share.
 
     >>> two = Batch.pack([torch.zeros(3, 8), torch.zeros(1, 8)])
     >>> two.features.shape, two.lengths, two.offsets
@@ -33,6 +33,7 @@ class Batch:
     tags: Float[Tensor, "b c"] | None = None
     seeds: tuple[int, ...] | None = None
     boxes: tuple[Instances, ...] | None = None
+    places: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.lengths or min(self.lengths) < 1 or sum(self.lengths) != len(self.features):
@@ -76,20 +77,24 @@ class Batch:
         """The same videos as if they carried no tag."""
         tags = None if self.tags is None else torch.zeros_like(self.tags)
         boxes = None if self.boxes is None else tuple(one[:0] for one in self.boxes)
-        return Batch(self.features, self.lengths, tags, self.seeds, boxes)
+        return replace(self, tags=tags, boxes=boxes)
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
         tags = None if self.tags is None else self.tags.to(device)
-        return Batch(self.features.to(device), self.lengths, tags, self.seeds, self.boxes)
+        return replace(self, features=self.features.to(device), tags=tags)
 
 
 @dataclass(frozen=True, eq=False)
 class Supervised:
-    """Snippet logits that pseudo labels teach, and the share of the pseudo-label loss that falls to them."""
+    """Snippet logits that pseudo labels teach, and the share of the pseudo-label loss that falls to them.
+
+    `bounded` says that they cannot grow without a limit, as scaled cosines: then signed labels teach by Eq. 9 itself.
+    """
 
     logits: Float[Tensor, "n c"]
     weight: float = 1.0
+    bounded: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,7 +190,9 @@ class RSKP(Model):
             target_tcam=_mix(self.target_mix, of_snippets),
             attention=o.attention,
             video_scores=_mix(self.score_mix, of_videos),
-            supervised=tuple(Supervised(b.logits, w) for b, w in zip((o, m), self.pseudo_mix, strict=True)),
+            supervised=tuple(
+                Supervised(b.logits, w, bounded=True) for b, w in zip((o, m), self.pseudo_mix, strict=True)
+            ),
             inner=inner,
         )
 
@@ -218,9 +220,8 @@ class RSKP(Model):
         """After the warm-up, let the step's μ compete for a place in the memory; those of other processes, too."""
         if epoch > self.warmup_epoch:
             inner = output.inner
-            self.bank.update(
-                *of_all_processes(inner.mu, inner.mu_scores[..., :-1], self._written_to(batch.known_tags()))
-            )
+            found = inner.mu, inner.mu_scores[..., :-1], self._written_to(batch.known_tags())
+            self.bank.update(*of_all_processes(*found, places=batch.places))
 
     def end_epoch(self, epoch: int, batches: Iterable[Batch]) -> None:
         """Fill the memory once, at the end of the warm-up."""

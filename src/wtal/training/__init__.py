@@ -1,13 +1,20 @@
 """Training: a recipe and a store of features in, a run's folder with a trained model out."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
+from wtal.locks import held
 from wtal.progress import Progress, silent
+from wtal.threads import wait_quietly
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.execution import Execution
 from wtal.training.run import Run
+
+if TYPE_CHECKING:
+    from wtal.training.session import Session
 
 __all__ = ["Execution", "Recipe", "Run", "default_run", "read_recipe", "train"]
 
@@ -52,8 +59,9 @@ def train(
     Returns:
         The run: its folder, and what is in it.
     """
+    wait_quietly()
     try:
-        from wtal.training.session import session
+        from wtal.training.session import in_group
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "safetensors"):
             raise
@@ -63,24 +71,33 @@ def train(
         name = asked.model.rpartition(":")[2] if isinstance(recipe, Recipe) else Path(recipe).stem
         run = default_run(name, asked.seed if seed is None else seed)
     store = data if isinstance(data, Store) else Store.open(data)
-    teacher = teacher or Run(Path(run)).first_stage(asked)
-    if teacher is not None and (first := teacher_recipe(teacher)) is not None:
-        first = first.with_seed(asked.seed if seed is None else seed)
-        earlier = Run(Path(run).parent / default_run(_stem(teacher, store), first.seed).name)
-        earlier.refuse_other_work(first, store)
-        if not earlier.ended:
-            train(first, store, earlier.path, resume=True, execution=execution, progress=progress)
-        teacher = earlier.path
-    return session(
-        asked,
-        store,
-        Run(Path(run)),
-        seed=seed,
-        resume=resume,
-        teacher=None if teacher is None else Path(teacher),
-        execution=execution,
-        progress=progress,
-    )
+    with in_group(execution) as session:
+        return _stages(session, asked, store, Run(Path(run)), seed, resume, teacher, progress)
+
+
+def _stages(
+    session: "Session",
+    asked: Recipe,
+    store: Store,
+    run: Run,
+    seed: int | None,
+    resume: bool,
+    teacher: Path | str | None,
+    progress: Progress,
+) -> Run:
+    """The run, after that of its teacher where one has to be trained first. The leading process decides that."""
+    with held(run.path) if session.group.leads else nullcontext():
+        teacher = session.group.told(teacher or run.first_stage(asked))
+        first = session.group.told(None if teacher is None else teacher_recipe(teacher))
+        if teacher is not None and first is not None:
+            first = first.with_seed(asked.seed if seed is None else seed)
+            earlier = Run(run.path.parent / default_run(_stem(teacher, store), first.seed).name)
+            earlier.refuse_other_work(first, store)
+            if session.group.told(not earlier.ended):
+                _stages(session, first, store, earlier, None, True, None, progress)
+            teacher = earlier.path
+        given = None if teacher is None else Path(teacher)
+        return session(asked, store, run, seed=seed, resume=resume, teacher=given, progress=progress)
 
 
 def teacher_recipe(teacher: Path | str) -> Recipe | None:

@@ -10,31 +10,26 @@ from jaxtyping import Float
 
 from wtal.data.store import Store
 from wtal.errors import InputError
-from wtal.formats import read_predictions, write_predictions
+from wtal.formats import read_predictions
 from wtal.instances import Instances
 from wtal.localize import Localizer
 from wtal.progress import Progress, silent, tracked
 from wtal.training.config import BoxSettings
+from wtal.training.videos import Videos
 
 
-def write_boxes(
-    path: Path,
-    teacher: Localizer,
-    store: Store,
-    split: str,
-    settings: BoxSettings,
-    *,
-    progress: Progress = silent,
-) -> None:
-    """Write the boxes of a split's videos: what the teacher finds of the classes that each is tagged with."""
-    names, tags = store.names(split), store.tags(split)
+def find_boxes(
+    teacher: Localizer, videos: Videos, part: slice, settings: BoxSettings, *, progress: Progress = silent
+) -> dict[str, Instances]:
+    """The boxes of these videos, in seconds: what the teacher finds of the classes that each is tagged with."""
+    store, tags = videos.store, videos.tags[part]
     # overlapping instances are doubtful at test, where one of them is right; as boxes, more of them teach more
     proposer = teacher.card.proposer.without_decay()
     boxes = {}
-    for number, name in enumerate(tracked(names, "boxes", progress)):
+    for number, name in enumerate(tracked(videos.names[part], "boxes", progress)):
         found = teacher.found(name, store.features(name), proposer, classes=np.flatnonzero(tags[number]))
         boxes[name] = store.timebase(name).instances_to_seconds(weighted(found, settings.least_weight))
-    write_predictions(path, boxes, store.classes)
+    return boxes
 
 
 def read_boxes(path: Path, store: Store, split: str) -> tuple[Instances, ...]:

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import shutil
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ class State:
 def save(folder: Path, state: State) -> Path:
     """Write a checkpoint into `folder` and drop all but the newest two."""
     path = folder / f"epoch-{state.epoch:04d}-step-{state.step:04d}"
-    beside = folder / f".{path.name}.partial"
+    beside, aside = (folder / f".{path.name}.{kind}" for kind in ("partial", "replaced"))
     tensors, position = _packed(state)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,8 +56,11 @@ def save(folder: Path, state: State) -> Path:
         (beside / "state.json").write_text(json.dumps(position), encoding="utf-8")
         for entry in (*beside.iterdir(), beside):
             _to_disk(entry)
-        shutil.rmtree(path, ignore_errors=True)  # of a run that was resumed from before
+        if path.exists():  # of the same step, before its new targets: never half of it under its name
+            shutil.rmtree(aside, ignore_errors=True)
+            path.rename(aside)
         beside.rename(path)
+        shutil.rmtree(aside, ignore_errors=True)
         _to_disk(folder)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(beside, ignore_errors=True)
@@ -72,14 +76,32 @@ def newest(folder: Path) -> Path | None:
     return found[-1] if found else None
 
 
+Saved = tuple[dict[str, Tensor], dict[str, Any]]
+
+
 def load(path: Path, state: State) -> None:
     """Bring `state` and all random generators to where the checkpoint was written."""
+    restore(read(path), state, path)
+
+
+def read(path: Path) -> Saved:
+    """What a checkpoint holds."""
+    with _refusing(path):
+        return load_file(path / "state.safetensors"), read_json(path / "state.json")
+
+
+def restore(saved: Saved, state: State, path: Path) -> None:
+    """Bring `state` and all random generators to where the checkpoint in `path` was written, which was read."""
+    with _refusing(path):
+        _unpack(*saved, state)
+
+
+def _refusing(path: Path) -> AbstractContextManager[None]:
     then = "; delete that folder, and --resume goes on from the one before it"
-    with refusing(path, "is a checkpoint that is damaged or of another model", then):
-        _unpack(load_file(path / "state.safetensors"), read_json(path / "state.json"), state)
+    return refusing(path, "is a checkpoint that is damaged or of another model", then)
 
 
-def _packed(state: State) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _packed(state: State) -> Saved:
     tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
     optimizer = state.optimizer.state_dict()
     scalars: dict[str, dict[str, Any]] = {}

@@ -1,5 +1,6 @@
 """How a run is carried out: what does not decide what is learned, and so is not in the recipe."""
 
+import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
@@ -7,6 +8,16 @@ from typing import Literal
 from wtal.errors import InputError, MissingExtraError
 
 Device = Literal["auto", "cpu", "cuda"]
+
+
+def leads() -> bool:
+    """Whether this is the process that writes and speaks, if torchrun has started several."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def several() -> bool:
+    """Whether torchrun has started several processes."""
+    return os.environ.get("WORLD_SIZE", "1") != "1"
 
 
 @dataclass(frozen=True)

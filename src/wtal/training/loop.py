@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,8 @@ def step(
 ) -> tuple[dict[str, float], bool]:
     """One step of the optimizer on these videos: its losses, summed over videos and processes, and whether to stop."""
     model = state.model
-    share = group.share(numbers)
+    lengths = [videos.lengths[number] for number in numbers]
+    share = group.share(numbers, [min(length, recipe.sampling.segments or length) for length in lengths])
     batch, snippets = _seen(videos, share, recipe, epoch)
     output = model(batch)
     losses = model.losses(output, batch, epoch)
@@ -134,35 +135,35 @@ def _seen(videos: Videos, share: Share, recipe: Recipe, epoch: int) -> tuple[Bat
     seeds = video_seeds(recipe.seed, epoch, share.videos)
     snippets = videos.sampled(share.videos, seeds, recipe.sampling)
     batch = videos.batch(share.videos, seeds=seeds, snippets=snippets if recipe.sampling.segments else None)
+    batch = replace(batch, places=tuple(share.places))
     return batch if share.counts else batch.untagged(), snippets
 
 
 def pseudo_loss(output: Output, batch: Batch, rows: Float[np.ndarray, "n c"]) -> Float[Tensor, ""]:
     """The pseudo-label loss (Eq. 9) on all logits that the model offers, by their shares, summed over videos."""
     wanted = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(batch.features.device)
-    parts = [part.weight * signed_cross_entropy(part.logits, wanted, batch.lengths).sum() for part in output.supervised]
+    parts = [
+        part.weight * signed_cross_entropy(part.logits, wanted, batch.lengths, bounded=part.bounded).sum()
+        for part in output.supervised
+    ]
     return torch.stack(parts).sum()
 
 
 def renew_targets(
     state: State, recipe: Recipe, videos: Videos, stage: Stage, *, hooks: Hooks, group: Group, workers: int
 ) -> None:
-    """Make the targets of a new generation in the leading process and give them to all."""
-    targets = None
-    if group.leads:
-        made = relabel(
-            state.model,
-            videos,
-            recipe,
-            stage,
-            workers=workers,
-            progress=adapted(hooks.progress, epoch=stage.from_epoch),
-        )
-        targets = made.targets
-        hooks.targets_made(made, stage.from_epoch)
-    width = len(videos.store.classes) + recipe.targets.background
-    shared = group.from_leader(targets, width, videos.device)
-    state.generations = state.generations.renewed(shared, stage.from_epoch)
+    """Make the targets of a new generation, each process those of its part of the videos."""
+    made = relabel(
+        state.model,
+        videos,
+        recipe,
+        stage,
+        group=group,
+        workers=workers,
+        progress=adapted(hooks.progress, epoch=stage.from_epoch),
+    )
+    hooks.targets_made(made, stage.from_epoch)
+    state.generations = state.generations.renewed(made.targets, stage.from_epoch)
     state.model.targets_changed()
 
 
@@ -171,5 +172,5 @@ def _refuse_not_finite(losses: Mapping[str, float], epoch: int, step: int, names
         listed = ", ".join(f"{name} {value:g}" for name, value in losses.items())
         raise InputError(
             f"epoch {epoch}, step {step}: the loss is not finite ({listed}); videos {', '.join(names)}. Check the data "
-            "with wtal data check, or lower learning_rate or the weight of the pseudo labels, which are unbounded"
+            "with wtal data check, or lower learning_rate or the weight of the pseudo labels"
         )

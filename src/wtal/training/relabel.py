@@ -21,6 +21,7 @@ from wtal.progress import Progress, silent, tracked
 from wtal.pseudo.delta import Stage, delta_targets
 from wtal.pseudo.linpro import Targets, make_all_targets
 from wtal.training.config import Recipe, TargetSettings
+from wtal.training.distributed import ALONE, Group
 from wtal.training.videos import Videos, video_seeds
 
 
@@ -69,26 +70,36 @@ def relabel(
     recipe: Recipe,
     stage: Stage,
     *,
+    group: Group = ALONE,
     workers: int = 1,
     progress: Progress = silent,
 ) -> Generation:
-    """Targets of every training video from the model as it is."""
-    return targets_from(
-        target_maps(model, videos, recipe, epoch=stage.from_epoch),
-        videos.tags,
+    """Targets of every training video from the model as it is; each process makes those of its part of them."""
+    # whole passes, since what a model says of a video may differ in its last bit with the videos beside it
+    passes = list(videos.in_order())
+    mine = passes[group.part([sum(videos.lengths[number] for number in one) for one in passes])]
+    made = _made(
+        target_maps(model, videos, recipe, epoch=stage.from_epoch, passes=mine),
+        videos.tags[[number for one in mine for number in one]],
         recipe.targets,
         temperature=stage.temperature,
         workers=workers,
         progress=progress,
     )
+    return _joined([one for part in group.gathered(made) for one in part], recipe.targets, videos.tags.shape[1])
 
 
-def target_maps(model: Model, videos: Videos, recipe: Recipe, *, epoch: int) -> Iterator[tuple[ActivationMap, ...]]:
-    """Each video's maps to make targets from, one per stream: as at test, but for what the recipe's targets say."""
+def target_maps(
+    model: Model, videos: Videos, recipe: Recipe, *, epoch: int, passes: Iterable[Sequence[int]] | None = None
+) -> Iterator[tuple[ActivationMap, ...]]:
+    """Each video's maps to make targets from, one per stream: as at test, but for what the recipe's targets say.
+
+    `passes` are the videos that the model is shown together; None: all of them in order.
+    """
     settings, training = recipe.targets, model.training
     model.train(settings.dropout)
     try:
-        for numbers in videos.in_order():
+        for numbers in videos.in_order() if passes is None else passes:
             names = [videos.names[number] for number in numbers]
             yield from activation_maps(
                 model,
@@ -113,6 +124,20 @@ def targets_from(
     progress: Progress = silent,
 ) -> Generation:
     """Targets from the maps of each video, one per stream; the videos' tags are rows of `tags`."""
+    made = _made(maps, tags, settings, temperature=temperature, workers=workers, progress=progress)
+    return _joined(made, settings, tags.shape[1])
+
+
+def _made(
+    maps: Iterable[Sequence[ActivationMap]],
+    tags: Float[np.ndarray, "n c"],
+    settings: TargetSettings,
+    *,
+    temperature: float,
+    workers: int,
+    progress: Progress,
+) -> list[tuple[Instances, Targets]]:
+    """The instances that are found in each video, and the targets made from them."""
     proposer = settings.proposer.at_temperature(temperature)
     n_classes = tags.shape[1]
     wanted = n_classes + settings.background
@@ -132,12 +157,16 @@ def targets_from(
         upper=settings.upper,
         solution=settings.solution,
     )
-    statuses = [status for one in labels for status in one.status.values()]
-    instances = tuple(one for one, _ in found)
-    return Generation(_joined(labels, wanted), instances, len(statuses), statuses.count("elastic"))
+    return [(instances, targets) for (instances, _), targets in zip(found, labels, strict=True)]
 
 
-def _joined(labels: Sequence[Targets], n_classes: int) -> csr_array:
+def _joined(made: Sequence[tuple[Instances, Targets]], settings: TargetSettings, n_classes: int) -> Generation:
+    statuses = [status for _, one in made for status in one.status.values()]
+    targets = _concatenated([one for _, one in made], n_classes + settings.background)
+    return Generation(targets, tuple(one for one, _ in made), len(statuses), statuses.count("elastic"))
+
+
+def _concatenated(labels: Sequence[Targets], n_classes: int) -> csr_array:
     """The targets of the videos, their snippets concatenated."""
     values, rows, columns = [np.zeros(0, np.float32)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     start = 0

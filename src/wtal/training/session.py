@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,18 @@ from wtal.devices import choose_device
 from wtal.errors import DataWarning, InputError, some
 from wtal.files import copy_whole
 from wtal.formats import write_predictions
+from wtal.instances import Instances
 from wtal.localize import Card, Localizer, model_folder, read_card
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
 from wtal.named import look_up
-from wtal.progress import Progress, adapted
+from wtal.progress import Progress, adapted, silent
 from wtal.training import checkpoint
-from wtal.training.boxes import read_boxes, write_boxes
+from wtal.training.boxes import find_boxes, read_boxes
 from wtal.training.checkpoint import State
 from wtal.training.confidence import fitted_confidence, folds_to_train, remove_folds
-from wtal.training.config import Recipe
-from wtal.training.distributed import process_group
+from wtal.training.config import BoxSettings, Recipe
+from wtal.training.distributed import Group, process_group
 from wtal.training.execution import Execution
 from wtal.training.loop import Hooks, fit
 from wtal.training.relabel import Generation, write_generation
@@ -41,73 +42,131 @@ from wtal.video.extractor import read_extraction
 MANY_VIDEOS = 4000
 
 
-def session(
+@contextmanager
+def in_group(execution: Execution) -> "Iterator[Session]":
+    """Sessions of this process, together with those of the processes that torchrun has started beside it."""
+    where = choose_device(execution.device)
+    with process_group(where) as group:
+        yield Session(group, where, execution)
+        group.wait()  # the processes leave together: one that goes while others are still connected may be aborted
+
+
+@dataclass(frozen=True)
+class Session:
+    """What trains: see `wtal.training.train`."""
+
+    group: Group
+    where: torch.device
+    execution: Execution
+
+    def __call__(
+        self,
+        recipe: Recipe,
+        store: Store,
+        run: Run,
+        *,
+        seed: int | None,
+        resume: bool,
+        teacher: Path | None,
+        progress: Progress,
+    ) -> Run:
+        """Begin a run or go on with one, and train it to the end."""
+        leads = self.group.leads
+        begins = _beginning(recipe, store, run, seed, resume, teacher, self.execution) if leads else None
+        start: _Start = self.group.told(begins)
+        if store.fingerprint != start.data:
+            raise InputError(f"{store.path} is not the data set that the leading process has; copy it from there")
+        _train_folds(self, start.recipe, store, run, progress)
+        videos = Videos(store, start.recipe.train_split, self.where)
+        with _reproducible(self.where, start.threads):
+            _train(run, videos, start, teacher=teacher, execution=self.execution, progress=progress, group=self.group)
+        return run
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What the leading process has read and the others need: they may be on machines that do not see the folder."""
+
+    recipe: Recipe
+    data: str
+    threads: int
+    begun: bool
+    checkpoint: Path | None
+
+
+def _beginning(
     recipe: Recipe,
     store: Store,
     run: Run,
-    *,
     seed: int | None,
     resume: bool,
     teacher: Path | None,
     execution: Execution,
-    progress: Progress,
-) -> Run:
-    """See `wtal.training.train`."""
-    where = choose_device(execution.device)
+) -> _Start:
+    """Where a run stands, if it may begin or go on."""
     recipe = _with_seed(recipe, run, seed, resume)
     if not resume and run.begun:
         raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
     run.refuse_other_work(recipe, store)
     _refuse_wrong_teacher(recipe, store, run, teacher)
-    videos = Videos(store, recipe.train_split, where)
+    videos = Videos(store, recipe.train_split, torch.device("cpu"))
     _refuse_videos_without_tags(videos)
     _warn_of_classes_without_videos(videos)
-    _train_folds(recipe, store, run, execution, progress)
     known = run.environment()
     # the order of sums depends on the number of threads, so a run keeps the one it began with
     threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
-    with process_group(where) as group, _reproducible(where, threads):
-        group.wait()  # no process may look at the folder after another has begun to write there
-        state = _fresh_state(recipe, store, where)
-        last = checkpoint.newest(run.checkpoints)
-        if last is not None:
-            checkpoint.load(last, state)
-        group.wait()
-        if group.leads:
-            if known is None:
-                about = describe_environment(store, recipe, threads=threads, device=where.type, processes=group.size)
-                run.begin(recipe, about)
-            if teacher is not None:
-                _take_teacher(run, recipe, store, teacher, execution.device, progress)
-            run.rewind_log(state.epoch, state.generations.epoch)
-        if recipe.boxes is not None:
-            group.wait()
-            videos.boxes = read_boxes(run.boxes, store, recipe.train_split)
-        wanted = execution.tensorboard and group.leads
-        with curves(run.path) if wanted else nullcontext(_nothing) as draw:
-            with _asked_to_stop() as stop:
-                hooks = Hooks(stop=stop)
-                if group.leads:
-                    hooks = _hooks(run, recipe, state, videos, execution, stop, progress, draw)
-                workers = threads if len(videos) > MANY_VIDEOS else 1
-                fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
+    return _Start(recipe, store.fingerprint, threads, known is not None, checkpoint.newest(run.checkpoints))
+
+
+def _train(
+    run: Run,
+    videos: Videos,
+    start: _Start,
+    *,
+    teacher: Path | None,
+    execution: Execution,
+    progress: Progress,
+    group: Group,
+) -> None:
+    recipe, store, where = start.recipe, videos.store, videos.device
+    state = _fresh_state(recipe, store, where)
+    if start.checkpoint is not None:
+        checkpoint.restore(
+            group.told(checkpoint.read(start.checkpoint) if group.leads else None), state, start.checkpoint
+        )
+    if group.leads:
+        if not start.begun:
+            kind, size = where.type, group.size
+            about = describe_environment(store, recipe, threads=start.threads, device=kind, processes=size)
+            run.begin(recipe, about)
+        run.rewind_log(state.epoch, state.generations.epoch)
+    if recipe.boxes is not None:
+        videos.boxes = _boxes(run, recipe.boxes, videos, recipe.train_split, teacher, progress, group)
+    wanted = execution.tensorboard and group.leads
+    with curves(run.path) if wanted else nullcontext(_nothing) as draw:
+        with _asked_to_stop() as stop:
+            hooks = Hooks(stop=stop)
             if group.leads:
-                _finish(run, recipe, store, state.model, progress)
-                scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}
-                draw({"epoch": recipe.epochs, "event": "mAP", **scores})
-        group.wait()  # the processes leave together: one that goes while others are still connected may be aborted
-    return run
+                hooks = _hooks(run, recipe, state, videos, execution, stop, progress, draw)
+            workers = start.threads if len(videos) > MANY_VIDEOS else 1
+            fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
+        if group.leads:
+            _finish(run, recipe, store, state.model, progress)
+            scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}
+            draw({"epoch": recipe.epochs, "event": "mAP", **scores})
 
 
-def _train_folds(recipe: Recipe, store: Store, run: Run, execution: Execution, progress: Progress) -> None:
+def _train_folds(session: Session, recipe: Recipe, store: Store, run: Run, progress: Progress) -> None:
     """Train the models whose held-out videos confidence is fitted to, those that are not there yet."""
     asked = replace(recipe, train_split="train", test_split="test", test=replace(recipe.test, confidence_folds=0))
-    quiet = replace(execution, evaluate_every=None, tensorboard=False)
-    for part, fold in folds_to_train(recipe, store, run):
-        heard = adapted(progress, held_out=part.part)
+    quiet = replace(session, execution=replace(session.execution, evaluate_every=None, tensorboard=False))
+    parts = [part.part for part, _ in folds_to_train(recipe, store, run)] if session.group.leads else None
+    for part in session.group.told(parts):
+        number, of = map(int, part.split("/"))
+        held_out, heard = store.fold(number, of, split=recipe.train_split), adapted(progress, held_out=part)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # a part may lack a class of which there is one video
-            session(asked, part, fold, seed=None, resume=True, teacher=None, execution=quiet, progress=heard)
+            quiet(asked, held_out, run.fold(number, of), seed=None, resume=True, teacher=None, progress=heard)
 
 
 def _nothing(_: Mapping[str, Any]) -> None:
@@ -245,13 +304,35 @@ def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path 
         )
 
 
-def _take_teacher(run: Run, recipe: Recipe, store: Store, teacher: Path, device: str, progress: Progress) -> None:
-    """Copy the teacher into the run, which then needs nothing from elsewhere, and write down its boxes."""
-    if recipe.boxes is None or run.boxes.exists():
-        return
-    copy_whole(model_folder(teacher), run.teacher)
-    localizer = Localizer.load(run.teacher, device=device)
-    write_boxes(run.boxes, localizer, store, recipe.train_split, recipe.boxes, progress=adapted(progress, epoch=0))
+def _boxes(
+    run: Run,
+    settings: BoxSettings,
+    videos: Videos,
+    split: str,
+    teacher: Path | None,
+    progress: Progress,
+    group: Group,
+) -> tuple[Instances, ...]:
+    """What a detector is taught: the teacher's boxes, each process finds those of its part of the videos.
+
+    The teacher is copied into the run, which then needs nothing from elsewhere.
+    """
+    if group.told(not run.boxes.exists()):
+        if group.leads and teacher is not None:
+            copy_whole(model_folder(teacher), run.teacher)
+        localizer: Localizer = group.told(Localizer.load(run.teacher, device="cpu") if group.leads else None)
+        moved: Localizer | None = localizer
+        while moved is not None:
+            moved.model.to(videos.device)
+            moved = moved.teacher
+        heard = adapted(progress if group.leads else silent, epoch=0)
+        mine = group.part(videos.lengths)
+        found = group.gathered(find_boxes(localizer, videos, mine, settings, progress=heard))
+        if group.leads:
+            boxes = {name: one for part in found for name, one in part.items()}
+            write_predictions(run.boxes, boxes, videos.store.classes)
+    told: tuple[Instances, ...] = group.told(read_boxes(run.boxes, videos.store, split) if group.leads else None)
+    return told
 
 
 def _refuse_videos_without_tags(videos: Videos) -> None:

@@ -36,6 +36,11 @@ class Videos:
         """Where each video's snippets begin if those of all videos are concatenated, and the end of the last."""
         return tuple(np.cumsum([0, *(self.store.length(name) for name in self.names)]).tolist())
 
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """How many snippets each video has."""
+        return tuple(np.diff(self.offsets).tolist())
+
     def sampled(
         self, numbers: Sequence[int], seeds: Sequence[int], sampling: SegmentSampling
     ) -> list[Int[np.ndarray, " _"]]:
