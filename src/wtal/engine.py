@@ -5,6 +5,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal, TypeVar
 
 from wtal.errors import InputError, MissingExtraError
@@ -33,6 +34,10 @@ class Engine:
             chunk: How many items go to another process at a time.
         """
         return task(items)
+
+    def ready(self) -> "Engine":
+        """The same; refused if it cannot be reached."""
+        return self
 
 
 LOCAL = Engine()
@@ -68,6 +73,11 @@ class Ray(Engine):
         finally:
             for reference, _ in waiting:
                 ray.cancel(reference, force=True)
+
+    def ready(self) -> "Ray":
+        """The same; refused if it cannot be reached."""
+        self._ray()
+        return self
 
     def _ray(self) -> Any:
         try:
@@ -126,6 +136,8 @@ class EngineOptions:
     def open(self) -> Engine:
         """The engine."""
         if self.engine == "ray":
+            if find_spec("ray") is None:
+                raise MissingExtraError("ray", "ray")
             return Ray(self.address)
         if self.address is not None:
             raise InputError(f"--address {self.address} is of a Ray cluster: say --engine ray too")

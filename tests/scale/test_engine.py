@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _small() -> dict[str, int]:
     """A machine of one processor; its agents' ports are said, as on a busy machine Ray does not wait long for them."""
-    ports = ("metrics_agent_port", "runtime_env_agent_port", "dashboard_agent_listen_port")
+    ports = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", "dashboard_agent_listen_port")
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in ports]
         free = [one.getsockname()[1] for one in sockets]
@@ -171,6 +171,35 @@ def test_instances_are_the_same_as_here(engine: Engine, tmp_path: Path) -> None:
     for name in here:
         for part in ("segments", "scores", "class_ids"):
             np.testing.assert_array_equal(getattr(here[name], part), getattr(there[name], part))
+
+
+def test_new_labels_are_the_same_as_here(engine: Engine, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="the extra train is not installed")
+    from wtal.data import Store
+    from wtal.data.convert import convert
+    from wtal.data.synthetic import synthetic_source
+    from wtal.data.synthetic_annotations import random_annotations
+    from wtal.models import build
+    from wtal.pseudo.delta import Stage
+    from wtal.training.config import Recipe, TargetSettings
+    from wtal.training.relabel import relabel
+    from wtal.training.videos import Videos
+
+    rng = np.random.default_rng(0)
+    made = random_annotations(rng, n_train=25, n_test=0, n_classes=3)
+    convert(synthetic_source(made, rng, n_dims=16), tmp_path / "store")
+    store = Store.open(tmp_path / "store")
+    torch.manual_seed(0)
+    model = build("stpn", len(store.classes), store.dimensions, streams=store.streams, stream_weights={})
+    stage = Stage(1)
+    recipe = Recipe("stpn", 2, ((2, 1e-3),), targets=TargetSettings(stages=(stage,)))
+    videos, heard = Videos(store, "train", torch.device("cpu")), []
+    here = relabel(model, videos, recipe, stage)
+    there = relabel(model, videos, recipe, stage, engine=engine, progress=lambda *said: heard.append(said[1:3]))
+    assert (here.targets != there.targets).nnz == 0
+    assert here.targets.nnz
+    assert here.n_programs == there.n_programs
+    assert heard[-1] == (25, 25)
 
 
 def test_an_address_without_ray_is_refused() -> None:

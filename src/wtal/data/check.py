@@ -10,7 +10,7 @@ from wtal.annotations import Annotations
 from wtal.data.arrays import LARGEST, usable
 from wtal.data.durations import Length, check_durations
 from wtal.data.findings import Finding, errors
-from wtal.data.index import fingerprint
+from wtal.data.index import fingerprint, rows_of
 from wtal.data.shards import digest_of
 from wtal.data.source import Source
 from wtal.data.store import Store
@@ -139,7 +139,8 @@ def check_store(store: Store, *, progress: Progress = silent) -> list[Finding]:
     if store.index.head.get("digest", whole.hexdigest()) != whole.hexdigest():
         what = "features.npy is not what was written when the store was made"
         findings.append(Finding("error", None, what, "the disk or a copy has damaged it: convert again"))
-    if store.extensible and fingerprint(store.index.head, store.index) != store.index.head["fingerprint"]:
+    head = store.index.head
+    if store.extensible and fingerprint(head, rows_of(store.index, store.clock)) != head["fingerprint"]:
         what = f"{store.index.path.name} was changed after it was written, so that its fingerprint is wrong"
         findings.append(Finding("error", None, what, "convert again, or add videos and tags with wtal extract"))
     return findings + check_durations(lengths)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wtal.data.index import FORMAT, Entry, Index, fill
+from wtal.data.index import FORMAT, Entry, Index, fill, rows_of
 from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError
 from wtal.reading import names_of, read_json_object, refusing
@@ -57,7 +57,7 @@ def _filled(index: dict[str, Any]) -> sqlite3.Connection:
         "first_form": index,
     }
     database = sqlite3.connect(":memory:", check_same_thread=False)
-    fill(database, head, {0: start}, entries)
+    fill(database, head, {0: start}, rows_of(entries, clock))
     return database
 
 

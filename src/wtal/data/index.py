@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -34,6 +34,8 @@ CREATE TABLE videos (
   timebase TEXT, snippets INTEGER NOT NULL, shard INTEGER NOT NULL, first INTEGER NOT NULL, digest TEXT, file TEXT
 );
 """
+#: of the table of videos
+Rows = list[tuple[Any, ...]]
 _COLUMNS = "name, split, tags, duration_s, timebase, snippets, shard, first, digest, file"
 
 
@@ -84,15 +86,17 @@ class Index:
 
     def __iter__(self) -> Iterator[Entry]:
         """All videos in order."""
-        clock = TimeBase(**self.head["timebase"])
-        for row in self._rows(f"SELECT {_COLUMNS} FROM videos ORDER BY number"):
-            yield self._entry(row, clock)
+        clock, rows = TimeBase(**self.head["timebase"]), self._rows(f"SELECT {_COLUMNS} FROM videos ORDER BY number")
+        with refusing(self.path, "is damaged", f"; see wtal data repair {self.path.parent}"):
+            for row in rows:
+                yield self._entry(row, clock)
 
     def __getitem__(self, name: str) -> Entry:
         found = self._rows(f"SELECT {_COLUMNS} FROM videos WHERE name = ?", name)
         if not found:
             raise KeyError(name)
-        return self._entry(found[0], TimeBase(**self.head["timebase"]))
+        with refusing(self.path, "is damaged", f"; see wtal data repair {self.path.parent}"):
+            return self._entry(found[0], TimeBase(**self.head["timebase"]))
 
     def damage(self) -> str:
         """What is wrong with the file itself, in SQLite's words; nothing if it is whole."""
@@ -123,20 +127,18 @@ class Index:
 
     def _entry(self, row: tuple[Any, ...], default: TimeBase) -> Entry:
         name, split, tags, duration_s, clock, snippets, shard, first, digest, file = row
-        with refusing(self.path, "is damaged", f"; see wtal data repair {self.path.parent}"):
-            if tags not in self._tags:
-                self._tags[tags] = tuple(names_of(json.loads(tags), f"the tags of video {name}"))
-            if not (
-                isinstance(name, str)
-                and isinstance(split, str)
-                and all(type(number) is int and number >= 0 for number in (snippets, shard, first))
-                and (duration_s is None or 0 < duration_s < inf)
-                and first + snippets <= self.shards.get(shard, 0)
-            ):
-                raise InputError(f"video {name!r} of split {split!r} has {snippets!r} snippets, {duration_s!r} seconds")
-            timebase = default if clock is None else TimeBase(**json.loads(clock))
-            record = VideoRecord(name, split, self._tags[tags], duration_s, timebase)
-            return Entry(record, snippets, shard, first, digest, file)
+        known = self._tags.get(tags)
+        if known is None:
+            known = self._tags[tags] = tuple(names_of(json.loads(tags), f"the tags of video {name}"))
+        if not (
+            type(name) is type(split) is str
+            and type(snippets) is type(shard) is type(first) is int
+            and 0 <= first <= first + snippets <= self.shards.get(shard, 0)
+            and (duration_s is None or 0 < duration_s < inf)
+        ):
+            raise InputError(f"video {name!r} of split {split!r} has {snippets!r} snippets, {duration_s!r} seconds")
+        timebase = default if clock is None else TimeBase(**json.loads(clock))
+        return Entry(VideoRecord(name, split, known, duration_s, timebase), snippets, shard, first, digest, file)
 
 
 _MEND = "; wtal data repair {} makes it again from the shards"
@@ -155,19 +157,18 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def fill(
-    database: sqlite3.Connection, head: Mapping[str, Any], shards: Mapping[int, int], entries: Iterable[Entry]
-) -> None:
+def fill(database: sqlite3.Connection, head: Mapping[str, Any], shards: Mapping[int, int], rows: Rows) -> None:
     """Write an index into an empty database."""
-    clock = TimeBase(**head["timebase"])
     database.executescript(_TABLES)
     with database:
         database.execute("INSERT INTO head VALUES (?)", (json.dumps(head, ensure_ascii=False),))
         database.executemany("INSERT INTO shards VALUES (?, ?)", shards.items())
-        database.executemany(
-            f"INSERT INTO videos ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (_row(entry, clock) for entry in entries),
-        )
+        database.executemany(f"INSERT INTO videos ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def rows_of(entries: Iterable[Entry], default: TimeBase) -> Rows:
+    """The rows of the table of videos; a video whose clock is the default one says nothing of it."""
+    return [_row(entry, default) for entry in entries]
 
 
 def _row(entry: Entry, default: TimeBase) -> tuple[Any, ...]:
@@ -180,15 +181,15 @@ def _row(entry: Entry, default: TimeBase) -> tuple[Any, ...]:
 
 def write_index(path: Path, head: Mapping[str, Any], shards: Mapping[int, int], entries: Iterable[Entry]) -> None:
     """Write the index at `path`, over one that is there; the head gets the fingerprint of what it says."""
-    entries = list(entries)
-    head = {"format": FORMAT, "version": VERSION, **head, "fingerprint": fingerprint(head, entries)}
+    rows = rows_of(entries, TimeBase(**head["timebase"]))
+    head = {**head, "format": FORMAT, "version": VERSION, "fingerprint": fingerprint(head, rows)}
     beside = path.with_name(f"{partial_prefix(path)}new.partial")
     beside.unlink(missing_ok=True)
     try:
         with closing(sqlite3.connect(beside)) as database:
             database.execute("PRAGMA journal_mode = OFF")  # nobody sees the file before it is whole
             database.execute("PRAGMA synchronous = OFF")
-            fill(database, head, shards, entries)
+            fill(database, head, shards, rows)
         with beside.open("rb") as file:
             os.fsync(file.fileno())
         beside.replace(path)
@@ -198,12 +199,9 @@ def write_index(path: Path, head: Mapping[str, Any], shards: Mapping[int, int], 
         beside.unlink(missing_ok=True)
 
 
-def fingerprint(head: Mapping[str, Any], entries: Iterable[Entry]) -> str:
+def fingerprint(head: Mapping[str, Any], rows: Rows) -> str:
     """What two stores share only if they would train the same: wherever their features lie."""
     said = {key: head.get(key) for key in ("classes", "dtype", "streams", "timebase", "extraction")}
-    clock = TimeBase(**head["timebase"])
     digest = hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16)
-    for entry in entries:
-        row = _row(replace(entry, shard=0, first=0, file=None), clock)
-        digest.update(json.dumps(row).encode() + b"\n")
+    digest.update(json.dumps([(*row[:6], row[8]) for row in rows]).encode())
     return digest.hexdigest()
