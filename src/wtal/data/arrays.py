@@ -36,4 +36,5 @@ def usable(features: Float[np.ndarray, "t d"]) -> bool:
     (True, False, False)
     """
     # the extremes of an array with a NaN are NaN
-    return bool(features.min(initial=0.0) >= -LARGEST and features.max(initial=0.0) <= LARGEST)
+    least, most = float(features.min(initial=0.0)), float(features.max(initial=0.0))  # float16 knows no 1e6
+    return least >= -LARGEST and most <= LARGEST
