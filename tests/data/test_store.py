@@ -143,7 +143,7 @@ def test_a_bad_video_leaves_nothing_behind(
 
 def test_values_that_float16_cannot_hold_are_refused(tmp_path: Path) -> None:
     with (
-        pytest.raises(InputError, match="v: features are not finite as float16"),
+        pytest.raises(InputError, match="v: features are not finite, or too large, as float16"),
         new_store(tmp_path / "s", classes=("Run",), dtype="float16") as writer,
     ):
         writer.add(_record("v"), np.full((2, 4), 1e6))

@@ -41,8 +41,7 @@ def mean(frames):
 mean.short_side = 16
 
 def slow(items, started):
-    import socket
-import time
+    import time
     for item in items:
         Path(started, str(item)).touch()
         time.sleep(0.1)
