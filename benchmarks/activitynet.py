@@ -31,10 +31,9 @@ from wtal.data.truth import read_with_findings
 from wtal.evaluate import classification_map, score
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
-from wtal.paper.plan import PlannedRun, Variant, make_plan
-from wtal.paper.sweep import carry_out
+from wtal.paper.plan import PlannedRun, Variant, carry_out, make_plan
 from wtal.training import Execution, Recipe, read_recipe
-from wtal.training.fork import first_labels
+from wtal.training.fork import first_targets
 
 SEED = 0
 PUBLISHED_DIMS = 2048
@@ -100,7 +99,7 @@ def scaled(recipe: Recipe, epochs: int, dims: int) -> Recipe:
 def variants(names: Sequence[str], epochs: int, dims: int) -> list[Variant]:
     """The recipes, scaled; those of ActivityNet share their epochs before the first labels, which are trained once."""
     recipes = {name: scaled(read_recipe(RECIPES / f"{name}.yaml"), epochs, dims) for name in names}
-    shared = next((first for one in recipes.values() if (first := first_labels(one)) is not None), None)
+    shared = next((first for one in recipes.values() if (first := first_targets(one)) is not None), None)
     begun = {"base": "activitynet13-beginning", "shared": shared}
     return [Variant(name, one, **(begun if name.startswith("activitynet13") else {})) for name, one in recipes.items()]
 

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from benchmarks.real import activation_maps, seconds
 from wtal.instances import Instances
 from wtal.propose import RELEASED
-from wtal.pseudo.flanks import QUARTER
+from wtal.pseudo.candidates import QUARTER
 from wtal.pseudo.linpro import make_all_targets, make_targets
 
 

@@ -14,7 +14,7 @@ _HOME = {
     "Cut": "propose",
     "DataWarning": "errors",
     "Execution": "training",
-    "Flanks": "pseudo.flanks",
+    "Flanks": "pseudo.candidates",
     "Fusion": "propose",
     "InputError": "errors",
     "Instances": "instances",

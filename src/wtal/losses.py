@@ -22,15 +22,15 @@ def video_means(values: Float[Tensor, " n"], lengths: Sequence[int]) -> Float[Te
     return torch.stack([part.mean() for part in torch.split(values, list(lengths))])
 
 
-def normalised_cross_entropy(logits: Float[Tensor, "b c"], labels: Float[Tensor, "b c"]) -> Float[Tensor, " b"]:
-    """Cross-entropy of softmax(logits) with labels that are scaled to sum to 1, so each tag of a video counts alike.
+def normalised_cross_entropy(logits: Float[Tensor, "b c"], target: Float[Tensor, "b c"]) -> Float[Tensor, " b"]:
+    """Cross-entropy of softmax(logits) with a target that is scaled to sum to 1, so each tag of a video counts alike.
 
-    A video without any label costs nothing.
+    A video without any tag costs nothing.
 
     >>> normalised_cross_entropy(torch.zeros(1, 4), torch.tensor([[1.0, 1.0, 0.0, 0.0]])).exp().round().tolist()
     [4.0]
     """
-    share = labels / (labels.sum(dim=1, keepdim=True) + 1e-8)
+    share = target / (target.sum(dim=1, keepdim=True) + 1e-8)
     return -(share * log_softmax(logits, dim=1)).sum(dim=1)
 
 

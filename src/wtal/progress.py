@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar, overload, runtime_checkable
 
-T = TypeVar("T")
-NOTHING: Mapping[str, Any] = {}
+_T = TypeVar("_T")
+_NOTHING: Mapping[str, Any] = {}
 
 
 @runtime_checkable
@@ -28,18 +28,18 @@ def silent(_step: str, _completed: float, _total: float, _detail: Mapping[str, A
 
 @overload
 def tracked(
-    items: Collection[T], step: str, progress: Progress, detail: Mapping[str, Any] = NOTHING
-) -> Iterator[T]: ...
+    items: Collection[_T], step: str, progress: Progress, detail: Mapping[str, Any] = _NOTHING
+) -> Iterator[_T]: ...
 
 
 @overload
 def tracked(
-    items: Iterable[T], step: str, progress: Progress, detail: Mapping[str, Any] = NOTHING, *, total: int
-) -> Iterator[T]: ...
+    items: Iterable[_T], step: str, progress: Progress, detail: Mapping[str, Any] = _NOTHING, *, total: int
+) -> Iterator[_T]: ...
 
 
 def tracked(
-    items: Any, step: str, progress: Progress, detail: Mapping[str, Any] = NOTHING, *, total: int | None = None
+    items: Any, step: str, progress: Progress, detail: Mapping[str, Any] = _NOTHING, *, total: int | None = None
 ) -> Iterator[Any]:
     """The same items, telling how many are done: before each, and after the last.
 

@@ -15,9 +15,16 @@ from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.maps import ActivationMap
 from wtal.overlap import Overlap
-from wtal.pseudo import flanks
-from wtal.pseudo.candidates import Candidates, Curves, FlankRounding, class_columns, find_candidates
-from wtal.pseudo.flanks import Flanks
+from wtal.pseudo.candidates import (
+    QUARTER,
+    RELEASED_FLANKS,
+    Candidates,
+    Curves,
+    FlankRounding,
+    Flanks,
+    class_columns,
+    find_candidates,
+)
 from wtal.pseudo.fusion import Evidence, Fused, Logit, fuse
 from wtal.pseudo.templates import Template
 from wtal.suppress import Decay, decayed, nms, soft_nms
@@ -57,7 +64,7 @@ class Cut:
     """Shortest run, in snippets."""
     dilation: tuple[float, float] = (0.0, 0.0)
     """Snippets added before and after each run, before it is scored."""
-    flanks: Flanks = flanks.QUARTER
+    flanks: Flanks = QUARTER
     """How far on either side the contrast looks."""
     flank_rounding: FlankRounding = "exact"
     """Fractions of snippets, or whole ones as in the released code."""
@@ -281,7 +288,7 @@ class Proposer:
 PAPER = Proposer()
 #: The authors' released code, index for index (ends are one past the run, flanks are truncated, lengths inclusive).
 RELEASED = Proposer(
-    Cut(class_threshold=0.16, dilation=(0.0, 1.0), flanks=flanks.RELEASED, flank_rounding="truncate"),
+    Cut(class_threshold=0.16, dilation=(0.0, 1.0), flanks=RELEASED_FLANKS, flank_rounding="truncate"),
     Fusion(temperature=0.2, overlap="own_length", pad=1.0, logit="inner"),
 )
 #: What we recommend, chosen on THUMOS14's training videos: the test settings of recipes/thumos14-gaufuse.yaml.

@@ -6,10 +6,11 @@ the model stays as it is. The training videos' instances may serve here, as long
 videos' may not, or their figures mean nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,7 @@ def _ascend(
         begun = best
         for number, (name, values) in enumerate(grid.items()):
             tried = [_with(settings, name, value) for value in values]
-            for one, value in zip(tried, _values(known, tried, pool), strict=True):
+            for one, value in zip(tried, (pool.map if pool else map)(_value, repeat(known), tried), strict=True):
                 if value > best + LEAST_GAIN:
                     best, settings = value, one
             detail = {"round": turn + 1, "setting": name, "mAP": best}
@@ -199,10 +200,6 @@ def _has(settings: Settings, name: str) -> bool:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found is not None
-
-
-def _values(known: Known, tried: Sequence[Settings], pool: Executor | None) -> Iterator[float]:
-    return (pool.map if pool else map)(_value, [known] * len(tried), tried)
 
 
 def _value(known: Known, settings: Settings) -> float:

@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from wtal.errors import InputError, did_you_mean
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def parse(kind: type[T], given: Any, where: str = "") -> T:
+def parse(kind: type[_T], given: Any, where: str = "") -> _T:
     """A `kind`, a dataclass, from a mapping; missing keys take the defaults. `where` is the key that leads to it.
 
     >>> from wtal.timebase import TimeBase
@@ -86,7 +86,7 @@ def key_of(kind: type) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
 
 
-def changed(value: T, path: str, given: Any, where: str = "") -> T:
+def changed(value: _T, path: str, given: Any, where: str = "") -> _T:
     """A dataclass with another value at the end of a dotted path, checked as `parse` checks it.
 
     >>> from wtal.timebase import TimeBase

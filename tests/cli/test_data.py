@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import tyro
 
-from wtal.cli.data import COMMANDS
+from wtal.cli.data import SUBCOMMANDS
 from wtal.data import Store
 from wtal.errors import InputError
 
 
 def _run(*arguments: object) -> None:
-    tyro.extras.subcommand_cli_from_dict(COMMANDS, args=[str(argument) for argument in arguments])
+    tyro.extras.subcommand_cli_from_dict(SUBCOMMANDS, args=[str(argument) for argument in arguments])
 
 
 @pytest.fixture

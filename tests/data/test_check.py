@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from wtal.data import Store, VideoRecord
-from wtal.data.check import check_features, check_labels, check_source, check_store
+from wtal.data.check import Length, check_durations, check_features, check_source, check_store, check_tags
 from wtal.data.convert import convert
-from wtal.data.durations import Length, check_durations
 from wtal.data.layouts import read_source
 from wtal.data.source import Given
 from wtal.errors import InputError
@@ -99,12 +98,12 @@ def test_nothing_fit_to_use_is_an_error_even_when_skipping(folder: Make, tmp_pat
 
 def test_tags_are_checked_against_the_class_list() -> None:
     records = [VideoRecord("a", "train", ("Run", "Fly")), VideoRecord("b", "train", ())]
-    findings = check_labels(records, ["Run", "Jump"])
+    findings = check_tags(records, ["Run", "Jump"])
     errors = _said(findings)
     assert any("label 'Fly' of a is not in the class list" in text for text in errors)
     assert any("1 of 2 classes have no training video: Jump" in text for text in errors)
     assert "1 training videos have no tag: b" in _said(findings, "warning")[0]
-    assert "no training video" in _said(check_labels([VideoRecord("a", "test", ())], ["Run"]), "note")[0]
+    assert "no training video" in _said(check_tags([VideoRecord("a", "test", ())], ["Run"]), "note")[0]
 
 
 def test_videos_of_other_width_are_found(folder: Make, make_features: Make) -> None:

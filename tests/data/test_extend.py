@@ -15,7 +15,7 @@ import pytest
 from wtal.cli import main
 from wtal.data import Store, VideoRecord, extend_store, new_store, shards
 from wtal.data.check import check_store
-from wtal.data.findings import errors
+from wtal.data.findings import only_errors
 from wtal.data.index import INDEX
 from wtal.data.repair import repair
 from wtal.errors import InputError
@@ -194,7 +194,7 @@ def test_what_is_lost_is_listed_and_the_rest_is_usable(store: Path, capsys: pyte
     assert f"the features of {2 + len(gone)} videos are lost" in said
     assert f"{files[1].name} was cut off" in said
     _intact(store, sorted({int(name[1:]) for name in where} - {int(name[1:]) for name in {flipped, cut} | gone}))
-    assert not errors(repair(store))
+    assert not only_errors(repair(store))
 
 
 def test_tags_change_without_a_copy_of_the_features(store: Path) -> None:

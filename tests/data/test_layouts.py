@@ -10,7 +10,7 @@ import pytest
 
 from wtal.data import Store
 from wtal.data.convert import convert
-from wtal.data.findings import errors
+from wtal.data.findings import only_errors
 from wtal.data.layouts import LAYOUTS, guess_layout, read_source
 from wtal.data.source import Given
 from wtal.data.video_record import canonical_splits
@@ -391,4 +391,4 @@ def test_every_mix_of_split_names_has_one_meaning() -> None:
         "Validation": "val",
     }
     assert canonical_splits(["val"]) == {"val": "test"}
-    assert errors([]) == []
+    assert only_errors([]) == []

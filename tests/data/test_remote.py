@@ -164,6 +164,18 @@ def test_training_from_s3_is_training_from_disk(s3: str, local: Path, tmp_path: 
         weights.append((tmp_path / name / "model" / "model.safetensors").read_bytes())
     assert weights[0] == weights[1]
     assert s3 in (tmp_path / "far" / "environment.json").read_text()
-    main(["localize", str(tmp_path / "far"), "--features", s3, "--split", "test", "--all", "-o", str(tmp_path / "far.json")])
+    main(
+        [
+            "localize",
+            str(tmp_path / "far"),
+            "--features",
+            s3,
+            "--split",
+            "test",
+            "--all",
+            "-o",
+            str(tmp_path / "far.json"),
+        ]
+    )
     assert (tmp_path / "far.json").read_bytes() == (tmp_path / "far" / "predictions.json").read_bytes()
     main(["data", "check", s3])  # it would end with 1 if a byte were another

@@ -315,7 +315,7 @@ def test_training_is_reproducible_and_learns() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: RSKP(C, D, dropout=1.0), "dropout and walk"),
+        (lambda: RSKP(C, D, dropout=1.0), "dropout must be in"),
         (lambda: RSKP(C, D, em_rounds=0), "em_rounds"),
         (lambda: Batch(torch.zeros(4, D), (3, 2)), "add up to its 4 rows"),
         (lambda: Batch(torch.zeros(4, D), (4, 0)), "at least one snippet"),

@@ -7,8 +7,7 @@ import pytest
 from wtal.data.store import Store
 from wtal.formats.maps import read_maps
 from wtal.maps import mean_map
-from wtal.paper.plan import Variant, make_plan
-from wtal.paper.sweep import carry_out
+from wtal.paper.plan import Variant, carry_out, make_plan
 from wtal.paper.trained import TrainedRuns
 from wtal.training import Execution, read_recipe
 from wtal.training.run import Run

@@ -11,8 +11,8 @@ from wtal.cli import main
 from wtal.data.store import Store
 from wtal.errors import Interrupted
 from wtal.models import MODELS
-from wtal.paper import ablation, catalogue, plugin
-from wtal.paper.published import published
+from wtal.paper import catalogue, tables
+from wtal.paper.planned import published
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_components_are_what_the_runs_score_and_nothing_is_trained_twice(
     def fail(*_, **__):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr("wtal.paper.sweep.train", fail)
+    monkeypatch.setattr("wtal.paper.plan.train", fail)
     monkeypatch.setattr("wtal.localize.Localizer.load", fail)
     paper("components", "--seeds", "0,1")
     assert (out / "components.md").read_text() == written
@@ -108,7 +108,7 @@ def test_a_recipe_without_delta_labels_is_trained_with_them_too(paper, recipe: P
 def test_an_ablation_is_scored_on_held_out_training_videos(
     paper, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ablation, "WEIGHTS", (0.1,))
+    monkeypatch.setattr(tables, "WEIGHTS", (0.1,))
     paper("ablation", "--fold", "1/2", folder=tmp_path / "half")
     table = {row["labels"]: row for row in rows(tmp_path / "half" / "ablation.csv")}
     assert {"the recipe", "no labels", "labels as they are, no Δ", "any minimal solution", "weight × 0.1"} <= set(table)
@@ -127,7 +127,7 @@ def test_ctrl_c_says_how_to_go_on(
     def interrupt(*_, **__):
         raise Interrupted
 
-    monkeypatch.setattr("wtal.paper.sweep.train", interrupt)
+    monkeypatch.setattr("wtal.paper.plan.train", interrupt)
     with pytest.raises(SystemExit) as stop:
         paper("comparison", folder=tmp_path / "out")
     assert stop.value.code == 130
@@ -259,4 +259,3 @@ def test_published_averages_are_the_means_of_their_rows() -> None:
                 if averages[span] is not None and None not in at[chosen] and not as_printed:
                     assert fmean(at[chosen]) == pytest.approx(averages[span], abs=0.11), (name, span)
     assert {*published("plugin")["base"]} == {*published("plugin")["gaufuse"]} == {*published("plugin")["names"]}
-    assert plugin.EXPERIMENT.name == "plugin"

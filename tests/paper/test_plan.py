@@ -8,9 +8,8 @@ import pytest
 from small import make_store, outcome
 from wtal.data.store import Store
 from wtal.errors import InputError
-from wtal.paper import variants
-from wtal.paper.plan import Variant, make_plan
-from wtal.paper.sweep import carry_out
+from wtal.paper.plan import Variant, carry_out, make_plan
+from wtal.paper.setting import Setting
 from wtal.propose import Nms
 from wtal.training import Execution, read_recipe, train
 from wtal.training.config import Recipe
@@ -22,17 +21,16 @@ def whole(recipe: Path) -> Recipe:
     return read_recipe(recipe)
 
 
-def all_variants(recipe: Recipe) -> list[Variant]:
-    return [
-        variants.full("tiny", recipe),
-        variants.no_labels("tiny", recipe),
-        variants.raw_labels("tiny", recipe, "nms"),
-        variants.full("tiny", recipe),
-    ]
+def tiny(store: Store, recipe: Recipe) -> Setting:
+    return Setting(store, "tiny", recipe)
+
+
+def all_variants(setting: Setting) -> list[Variant]:
+    return [setting.full(), setting.no_targets(), setting.raw_targets("nms"), setting.full()]
 
 
 def test_what_runs_share_is_trained_once(whole: Recipe, store: Store, tmp_path: Path) -> None:
-    plan = make_plan(all_variants(whole), (0, 1), store, tmp_path)
+    plan = make_plan(all_variants(tiny(store, whole)), (0, 1), store, tmp_path)
     names = [job.path.name for job in plan.jobs]
     assert names[:4] == ["tiny-base-seed0", "tiny-full-seed0", "tiny-no-labels-seed0", "tiny-labels-nms-seed0"]
     assert len(names) == 8
@@ -45,21 +43,21 @@ def test_what_runs_share_is_trained_once(whole: Recipe, store: Store, tmp_path: 
 def test_finished_runs_are_found_by_what_they_learned(whole: Recipe, store: Store, tmp_path: Path) -> None:
     elsewhere = train(whole, store, tmp_path / "elsewhere", execution=Execution(threads=1))
     other_test = replace(whole, test=replace(whole.test, proposer=whole.test.proposer.at_temperature(0.7)))
-    plan = make_plan([variants.full("tiny", other_test)], (0,), store, tmp_path / "runs", reuse=[elsewhere.path])
+    plan = make_plan([tiny(store, other_test).full()], (0,), store, tmp_path / "runs", reuse=[elsewhere.path])
     (job,) = plan.jobs
     assert (job.path, job.state, job.epochs_to_train, job.base) == (elsewhere.path, "finished", 0, None)
     pace = plan.seconds_per_epoch["rskp"]
     stpn = Variant("stpn", replace(whole, model="stpn", model_options={}, targets=replace(whole.targets, stages=())))
-    more = make_plan([stpn, variants.full("tiny", whole.with_seed(5))], (5,), store, tmp_path, reuse=[elsewhere.path])
+    more = make_plan([stpn, tiny(store, whole.with_seed(5)).full()], (5,), store, tmp_path, reuse=[elsewhere.path])
     of_rskp = sum(job.epochs_to_train for job in more.jobs if job.recipe.model == "rskp")
     assert (more.unpaced, more.seconds(*more.jobs)) == (("stpn",), pytest.approx(pace * of_rskp))
     assert make_plan([stpn], (5,), store, tmp_path, reuse=[elsewhere.path]).seconds(job, more.jobs[0]) is None
     other = make_store(tmp_path / "other", seed=3)
-    again = make_plan([variants.full("tiny", whole)], (0,), other, tmp_path)
+    again = make_plan([tiny(other, whole).full()], (0,), other, tmp_path)
     assert [job.state for job in again.jobs] == ["new", "new"]
     for data, run in ((other, elsewhere.path), (store, tmp_path / "nowhere")):
         with pytest.raises(InputError, match=f"--reuse {run}: not a run over"):
-            make_plan([variants.full("tiny", whole)], (0,), data, tmp_path / "runs", reuse=[run])
+            make_plan([tiny(store, whole).full()], (0,), data, tmp_path / "runs", reuse=[run])
 
 
 def test_a_sweep_goes_on_where_it_was_stopped(whole: Recipe, store: Store, tmp_path: Path) -> None:
@@ -75,7 +73,7 @@ def test_a_sweep_goes_on_where_it_was_stopped(whole: Recipe, store: Store, tmp_p
         if detail["run"] == "tiny-full-seed0" and detail["epoch"] == 4:
             raise StopError
 
-    wanted = [variants.full("tiny", whole)]
+    wanted = [tiny(store, whole).full()]
     plan = make_plan(wanted, (0,), store, tmp_path)
     with pytest.raises(StopError):
         carry_out(plan, store, progress=stop, execution=Execution(threads=1))
@@ -97,7 +95,7 @@ class KilledError(Exception):
 def test_a_sweep_killed_before_a_file_is_written_goes_on_to_the_same_end(
     whole: Recipe, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, killed: str
 ) -> None:
-    wanted = [variants.full("tiny", whole)]
+    wanted = [tiny(store, whole).full()]
     carry_out(make_plan(wanted, (0,), store, tmp_path / "whole"), store, execution=Execution(threads=1))
 
     replace_file = Path.replace
@@ -131,22 +129,23 @@ def test_a_folder_with_something_else_is_not_touched(whole: Recipe, store: Store
         execution=Execution(threads=1),
     )
     with pytest.raises(InputError, match="tiny-full-seed0 holds a run of another recipe or data set"):
-        make_plan([variants.full("tiny", whole)], (0,), store, tmp_path)
+        make_plan([tiny(store, whole).full()], (0,), store, tmp_path)
 
 
 @pytest.mark.parametrize("seeds", [(), (0, 0), (-1,)])
 def test_seeds_must_make_sense(whole: Recipe, store: Store, tmp_path: Path, seeds: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match="seeds must be different"):
-        make_plan([variants.full("tiny", whole)], seeds, store, tmp_path)
+        make_plan([tiny(store, whole).full()], seeds, store, tmp_path)
 
 
-def test_variants_change_what_their_names_say(whole: Recipe) -> None:
-    boxes = variants.raw_labels("tiny", whole, "nms").recipe.targets
+def test_variants_change_what_their_names_say(whole: Recipe, store: Store) -> None:
+    setting = tiny(store, whole)
+    boxes = setting.raw_targets("nms").recipe.targets
     assert boxes.proposer == replace(whole.targets.proposer, combine=Nms(threshold=0.25))
     assert {stage.source for stage in boxes.stages} == {"raw"}
     assert [stage.from_epoch for stage in boxes.stages] == [2, 4]
-    warm = variants.label_temperature("tiny", whole, 0.5)
+    warm = setting.at_temperature(0.5)
     assert {stage.temperature for stage in warm.recipe.targets.stages} == {0.5}
     assert warm.name == "tiny-temperature-0.5"
     with pytest.raises(InputError, match="makes pseudo labels"):
-        variants.full("tiny", variants.no_labels("tiny", whole).recipe)
+        tiny(store, setting.no_targets().recipe).full()

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from strategies import tcams
 from wtal.errors import InputError
-from wtal.pseudo.candidates import Candidates, find_candidates
-from wtal.pseudo.flanks import RELEASED, Flanks
+from wtal.pseudo.candidates import RELEASED_FLANKS, Candidates, Flanks, find_candidates
 
 LEVELS = [0.0, 0.1, 0.3, 0.5]
 
@@ -94,7 +93,9 @@ def test_outer_weight_and_video_score_enter_the_score():
 
 def test_released_rule_takes_one_snippet_past_the_run_and_never_the_last_into_a_flank():
     tcam = np.array([0, 0.5, 1.0, 1.0, 0.5, 0.25, 9.0])[:, None]
-    found = find_candidates(tcam, [0.7], classes=[0], dilation=(0.0, 1.0), flanks=RELEASED, flank_rounding="truncate")
+    found = find_candidates(
+        tcam, [0.7], classes=[0], dilation=(0.0, 1.0), flanks=RELEASED_FLANKS, flank_rounding="truncate"
+    )
     assert found.instances.segments.tolist()[0] == [2.0, 5.0]
     assert found.inner[0] == pytest.approx((1 + 1 + 0.5) / 3)
     assert found.instances.scores[0] == pytest.approx((1 + 1 + 0.5) / 3 - 0.5)  # right flank: less than a snippet

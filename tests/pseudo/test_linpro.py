@@ -7,13 +7,13 @@ from scipy.optimize import linprog
 from strategies import instances
 from wtal.errors import InputError
 from wtal.instances import Instances
-from wtal.pseudo.flanks import QUARTER, RELEASED, Flanks
+from wtal.pseudo.candidates import QUARTER, RELEASED_FLANKS, Flanks
 from wtal.pseudo.linpro import make_all_targets, make_targets
 
 T = 45
 positive = st.floats(0.015625, 1, width=16)
 any_rows = st.sampled_from(["sum", "mean"])
-any_flanks = st.sampled_from([QUARTER, RELEASED, Flanks(1.0), Flanks(0.0)])
+any_flanks = st.sampled_from([QUARTER, RELEASED_FLANKS, Flanks(1.0), Flanks(0.0)])
 
 
 def weights(found, rows, flanks):

@@ -8,7 +8,7 @@ import torch
 
 from wtal.video.decode import Geometry, read_pictures
 from wtal.video.frames import Frames, installed_weights
-from wtal.video.lite0 import pooled
+from wtal.video.lite0 import channel_means
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def test_the_network_knows_what_it_was_trained_on(extractor, ucf101):
     x = torch.from_numpy(np.stack(frames)).permute(0, 3, 1, 2).float().sub(127).div(128)
     with torch.inference_mode():
         network = extractor._network
-        best = network.classify(pooled(network(x))).argmax(dim=1).tolist()
+        best = network.classify(channel_means(network(x))).argmax(dim=1).tolist()
     assert best == list(names.values())
 
 

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
 def _words() -> dict[str, list[str]]:
     """What may follow each command: what its own help names, and the recipes that come with wtal."""
     from wtal.cli import COMMANDS
-    from wtal.cli.data import COMMANDS as DATA
+    from wtal.cli.data import SUBCOMMANDS as DATA
 
     def options(command: str, *arguments: str) -> list[str]:
         text = io.StringIO()

@@ -48,14 +48,14 @@ class Tagging:
 def main(arguments: Sequence[str]) -> None:
     """Run the sub-command that the arguments name."""
     tyro.extras.subcommand_cli_from_dict(
-        {name: plain_help(command) for name, command in COMMANDS.items()},
+        {name: plain_help(command) for name, command in SUBCOMMANDS.items()},
         prog="wtal data",
         description=described("Data sets: convert, check, mend, generate.", "wtal data"),
         args=list(arguments),
     )
 
 
-def convert(
+def _convert(
     source: tyro.conf.Positional[Path],
     out: Out,
     layout: LayoutName | None = None,
@@ -100,7 +100,7 @@ def convert(
     print_store(out)
 
 
-def check(
+def _check(
     source: tyro.conf.Positional[Path],
     layout: LayoutName | None = None,
     tagging: Annotated[Tagging, tyro.conf.arg(name="")] = Tagging(),  # noqa: B008  frozen
@@ -117,7 +117,7 @@ def check(
         trim: RGB and flow of different length are fine, since convert will get --trim.
     """
     from wtal.data import check as checking
-    from wtal.data.findings import errors
+    from wtal.data.findings import only_errors
     from wtal.data.layouts import read_source
     from wtal.data.store import Store, is_store
 
@@ -129,11 +129,11 @@ def check(
             findings = checking.check_source(listed, trim=trim, progress=progress)
     print_findings(findings)
     console().print(_verdict(findings))
-    if errors(findings):
+    if only_errors(findings):
         raise SystemExit(1)
 
 
-def synthesize(
+def _synthesize(
     out: Out,
     gt: Path | None = None,
     train_videos: int = 100,
@@ -181,28 +181,28 @@ def synthesize(
     print_store(out)
 
 
-def repair(store: tyro.conf.Positional[Path]) -> None:
+def _repair(store: tyro.conf.Positional[Path]) -> None:
     """Mend a store after a crash or a damaged disk; says what is mended, and ends with 1 if videos are lost.
 
     Args:
         store: The store's folder.
     """
     from wtal.data import repair as repairing
-    from wtal.data.findings import errors
+    from wtal.data.findings import only_errors
 
     with showing("checking") as progress:
         findings = repairing.repair(store, progress=progress)
     print_findings(findings)
     console().print(_verdict(findings))
-    if errors(findings):
+    if only_errors(findings):
         raise SystemExit(1)
 
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "convert": convert,
-    "check": check,
-    "repair": repair,
-    "synthesize": synthesize,
+SUBCOMMANDS: dict[str, Callable[..., None]] = {
+    "convert": _convert,
+    "check": _check,
+    "repair": _repair,
+    "synthesize": _synthesize,
 }
 
 

@@ -11,7 +11,9 @@ import tyro
 from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
+from wtal.cli.table import print_table
 from wtal.cli.train import interruptible, training_progress
+from wtal.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,11 +61,10 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
 
     from rich.console import Console
 
-    from wtal.errors import MissingExtraError
     from wtal.formats import write_predictions
     from wtal.localize import Localizer
     from wtal.propose import PAPER, Nms
-    from wtal.training import read_recipe
+    from wtal.training import Execution, read_recipe, train
 
     for package in ("matplotlib", "torch", "safetensors", "scipy"):
         if find_spec(package) is None:  # said now, not after the work is done
@@ -71,41 +72,35 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     recipe = read_recipe("demo")
     store = _generate(output / "store", seed, size, console)
+
+    how = Execution(device="cpu", threads=threads)
+
+    def trained(what: str, recipe: "Recipe", run: Path, teacher: Path | None = None) -> Localizer:
+        console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
+        with interruptible(console, again), data_warnings_on_stderr(), training_progress() as progress:
+            train(recipe, store, run, seed=seed, resume=True, teacher=teacher, execution=how, progress=progress)
+        return Localizer.load(run, device="cpu")
+
     without = replace(recipe, targets=replace(recipe.targets, stages=()))
-    trained = {
-        "rskp": _trained("RSKP on tags alone", without, store, output / "rskp", seed, threads, again),
-        "gaufuse": _trained(
-            "RSKP with LinPro and Δ pseudo labels", recipe, store, output / "gaufuse", seed, threads, again
-        ),
-    }
-    trained["detector"] = _trained(
-        "a detector on what that has found in the training videos",
-        read_recipe("demo-detector"),
-        store,
-        output / "detector",
-        seed,
-        threads,
-        again,
-        teacher=trained["gaufuse"],
-    )
-    localizers = {name: Localizer.load(path, device="cpu") for name, path in trained.items()}
+    rskp = trained("RSKP on tags alone", without, output / "rskp")
+    gaufuse = trained("RSKP with LinPro and Δ pseudo labels", recipe, output / "gaufuse")
+    what = "a detector on what that has found in the training videos"
+    detector = trained(what, read_recipe("demo-detector"), output / "detector", output / "gaufuse")
     evidence = recipe.test.proposer
     # RSKP's own way: candidates that share half of their length with a better one are dropped
     nms = replace(evidence, combine=Nms(0.5, "own_length"))
-    ways = {
-        "rskp-nms": nms,
-        "rskp-fusion": replace(evidence, combine=PAPER.combine),
-        "rskp-evidence": evidence,
-        "gaufuse-evidence": evidence,
-        "detector-pair": None,
-    }
+    fused = replace(evidence, combine=PAPER.combine)
     found = {
-        name: localizers[name.split("-")[0]].store(store, "test", proposer=proposer) for name, proposer in ways.items()
+        ("rskp-nms", "RSKP, NMS"): rskp.store(store, "test", proposer=nms),
+        ("rskp-fusion", "RSKP, fusion"): rskp.store(store, "test", proposer=fused),
+        ("rskp-evidence", "RSKP, fusion with evidence and decay"): rskp.store(store, "test", proposer=evidence),
+        ("gaufuse-evidence", "RSKP + pseudo labels, the same"): gaufuse.store(store, "test", proposer=evidence),
+        ("detector-pair", "... and a detector taught by its boxes"): detector.store(store, "test"),
     }
-    for name, predictions in found.items():
+    for (name, _), predictions in found.items():
         write_predictions(output / f"{name}.json", predictions, store.classes)
-    _print_scores(found, store)
-    _draw(output / "timeline.png", localizers["gaufuse"], store, recipe, nms)
+    _print_scores({title: predictions for (_, title), predictions in found.items()}, store)
+    _draw(output / "timeline.png", gaufuse, store, recipe, nms)
     _print_next(output)
 
 
@@ -117,7 +112,6 @@ def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Conso
     from wtal.data.streams import join_streams
     from wtal.data.synthetic import synthetic_source
     from wtal.data.synthetic_annotations import random_annotations
-    from wtal.errors import InputError
 
     n_train, n_test, n_classes = size
     rng = np.random.default_rng(seed)
@@ -138,46 +132,14 @@ def _generate(path: Path, seed: int, size: tuple[int, int, int], console: "Conso
     return Store.open(path)
 
 
-def _trained(
-    what: str,
-    recipe: "Recipe",
-    store: "Store",
-    run: Path,
-    seed: int,
-    threads: int | None,
-    again: str,
-    teacher: Path | None = None,
-) -> Path:
-    from rich.console import Console
-
-    from wtal.training import Execution, train
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
-    with interruptible(console, again), data_warnings_on_stderr(), training_progress() as progress:
-        how = Execution(device="cpu", threads=threads)
-        made = train(recipe, store, run, seed=seed, resume=True, teacher=teacher, execution=how, progress=progress)
-        return made.path
-
-
 def _print_scores(found: "dict[str, dict[str, Instances]]", store: "Store") -> None:
-    from wtal.cli.table import print_table
     from wtal.evaluate import score
 
     rows = []
-    titles = {
-        "rskp-nms": "RSKP, NMS",
-        "rskp-fusion": "RSKP, fusion",
-        "rskp-evidence": "RSKP, fusion with evidence and decay",
-        "gaufuse-evidence": "RSKP + pseudo labels, the same",
-        "detector-pair": "... and a detector taught by its boxes",
-    }
-    truth = store.truth()
-    for name, predictions in found.items():
-        result = score(predictions, truth, protocol="thumos14")
-        at = dict(zip(result.tiou, result.map, strict=True))
-        values = [*(at[t] for t in (0.1, 0.3, 0.5, 0.7)), result.average["0.1:0.7"]]
-        rows.append((titles[name], *(f"{value:.1f}" for value in values)))
+    for title, predictions in found.items():
+        result = score(predictions, store.truth(), protocol="thumos14")
+        values = [*(result.at[t] for t in (0.1, 0.3, 0.5, 0.7)), result.headline]
+        rows.append((title, *(f"{value:.1f}" for value in values)))
     head = ("", "0.1", "0.3", "0.5", "0.7", "average 0.1:0.7")
     print_table(head, rows, title="test videos: mAP in percent at tIoU (one seed; others differ)")
 
@@ -190,18 +152,18 @@ def _draw(path: Path, localizer: "Localizer", store: "Store", recipe: "Recipe", 
 
     name = store.names("test")[0]
     true = store.truth().videos[name].instances
-    label = int(true.class_ids[0])
+    class_id = int(true.class_ids[0])
     shown = mean_map(localizer.maps(name, store.features(name)))
-    fused = recipe.test.proposer(shown.tcam, classes=[label])
-    labels = make_targets(fused.instances, len(shown.tcam), len(store.classes), rows=recipe.targets.rows)
+    fused = recipe.test.proposer(shown.tcam, classes=[class_id])
+    targets = make_targets(fused.instances, len(shown.tcam), len(store.classes), rows=recipe.targets.rows)
     draw_timeline(
         path,
-        title=f"{name}, {store.classes[label]}: candidates of many thresholds, fused, then turned into snippet labels",
-        truth=store.timebase(name).instances_to_snippets(true.of_class(label)),
-        curves={"activation": shown.tcam[:, label], "pseudo labels\n(LinPro)": labels.values[:, label]},
+        title=f"{name}, {store.classes[class_id]}: candidates of many thresholds, fused, then made into snippet labels",
+        truth=store.timebase(name).instances_to_snippets(true.of_class(class_id)),
+        curves={"activation": shown.tcam[:, class_id], "pseudo labels\n(LinPro)": targets.values[:, class_id]},
         segments={
             "candidates": fused.candidates.instances,
-            "NMS": nms(shown.tcam, classes=[label]).instances,
+            "NMS": nms(shown.tcam, classes=[class_id]).instances,
             "fused": fused.instances,
         },
     )

@@ -9,6 +9,7 @@ import tyro
 from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
 from wtal.cli.table import print_table
+from wtal.errors import DataWarning
 
 if TYPE_CHECKING:
     from wtal.annotations import Annotations
@@ -83,8 +84,6 @@ def _warn_of_nothing(
     """Say why the score is zero where there is nothing that could be right."""
     import warnings
 
-    from wtal.errors import DataWarning
-
     total = sum(map(len, found.values()))
     if not total:
         why = f"{file} holds no predictions"
@@ -116,44 +115,33 @@ def _warn_of_decisions(file: Path, found: "Mapping[str, Instances]") -> None:
 def _as_json(score: "Score", per_class: bool, diagnosis: dict[str, Any] | None) -> dict[str, Any]:
     content = score.as_dict()
     if per_class:
-        content["per_class"] = {name: _points(ap) for name, ap in zip(score.classes, score.ap.tolist(), strict=True)}
-    if diagnosis is not None:
-        content["diagnosis"] = diagnosis
-    return content
+        content["per_class"] = _rounded(dict(zip(score.classes, score.ap.tolist(), strict=True)))
+    return content if diagnosis is None else {**content, "diagnosis": diagnosis}
 
 
 def _diagnosis(case: "Case") -> dict[str, Any]:
     """Everything that `--diagnose` shows."""
+    from dataclasses import asdict
+
     from wtal import evaluate as measures
 
-    why = measures.diagnose(case)
+    why = asdict(measures.diagnose(case))
     counts = (1, 5, 10, 50, 100)
-    return {
-        "tiou": why.tiou,
-        "counts": why.counts,
-        "gains": dict(zip(why.gains, _points(list(why.gains.values())), strict=True)),
-        "n_missed": why.n_missed,
-        "lengths": [
-            {
-                "name": each.name,
-                "over_s": each.over_s,
-                "up_to_s": each.up_to_s if each.up_to_s < float("inf") else None,
-                "n_truth": each.n_truth,
-                "n_found": each.n_found,
-                "normalised_map": None if each.normalised_map is None else round(each.normalised_map, 4),
-            }
-            for each in why.lengths
-        ],
-        "average_recall": {
-            str(count): round(100.0 * share, 4)
-            for count, share in zip(counts, measures.average_recall(case, counts=counts).tolist(), strict=True)
-        },
-        "video_level_map": round(measures.classification_map(*measures.video_level(case)), 4),
-    }
+    recall = 100.0 * measures.average_recall(case, counts=counts)
+    shown = {name: why[name] for name in ("tiou", "counts", "gains", "n_missed", "lengths")}
+    shown["average_recall"] = dict(zip(map(str, counts), recall.tolist(), strict=True))
+    shown["video_level_map"] = measures.classification_map(*measures.video_level(case))
+    plain: dict[str, Any] = _rounded(shown)
+    return plain
 
 
-def _points(values: list[float]) -> list[float]:
-    return [round(value, 4) for value in values]
+def _rounded(value: Any) -> Any:
+    """The same with numbers of four digits, and None for infinity, which JSON has no word for."""
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    return None if value == float("inf") else round(value, 4) if isinstance(value, float) else value
 
 
 def _print_tables(score: "Score", per_class: bool, diagnosis: dict[str, Any] | None) -> None:

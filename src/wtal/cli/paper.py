@@ -1,29 +1,53 @@
 """`wtal paper`: one of the paper's tables or figures, from training to the page."""
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
-from wtal.errors import InputError, Interrupted
+from wtal.cli.table import print_table
+from wtal.errors import InputError
 from wtal.locks import held
 from wtal.training.execution import Execution
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from wtal.data.store import Store
-    from wtal.paper.plan import Plan
+    from wtal.paper.plan import Plan, PlannedRun
+    from wtal.paper.setting import Setting
 
 Name = Literal[
     "components", "templates", "temperature", "plugin", "qualitative", "comparison", "thresholds", "labels", "ablation"
 ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PaperOptions:
+    """Which runs are made, and what is shown of them."""
+
+    seeds: str = "0"
+    """Seeds to run, such as 0,1,2; tables show mean and standard deviation over them."""
+    reuse: tuple[Path, ...] = ()
+    """Folders of further runs to look at before training; one that learned the same is taken."""
+    videos: tuple[str, ...] = ()
+    """Training videos for the qualitative figure; by default typical ones of the paper's classes."""
+    fold: str | None = None
+    """Such as 1/2: hold out the first half of the training videos and score on it, to choose settings without a look
+    at the test videos; give each fold an --out of its own."""
+    ambiguous: Path | None = None
+    """Drop predictions that touch an interval of this list (Ambiguous_test.txt)."""
+    dry_run: bool = False
+    """Print what would be trained and what it costs, and stop."""
+    as_is: bool = False
+    """Train nothing: leave what no run is there for empty, and say so."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -35,13 +59,7 @@ def main(arguments: Sequence[str]) -> None:
         out: Annotated[Path, tyro.conf.arg(aliases=["-o"])],
         recipe: str = "thumos14-gaufuse",
         recipes: Path | None = None,
-        seeds: str = "0",
-        reuse: tuple[Path, ...] = (),
-        videos: tuple[str, ...] = (),
-        fold: str | None = None,
-        ambiguous: Path | None = None,
-        dry_run: bool = False,
-        as_is: bool = False,
+        options: Annotated[PaperOptions, tyro.conf.arg(name="")] = PaperOptions(),  # noqa: B008  frozen
         execution: Annotated[Execution, tyro.conf.arg(name="")] = Execution(),  # noqa: B008  frozen
     ) -> None:
         """Train what a table or figure of the paper needs, then write it: Markdown, LaTeX, CSV, PNG, SVG and a page.
@@ -58,73 +76,56 @@ def main(arguments: Sequence[str]) -> None:
             recipe: The recipe whose variants are compared: a file, or the name of one that comes with wtal.
             recipes: Folder of the other models' recipes (plugin), named like thumos14-wum.yaml and
                 thumos14-wum-gaufuse.yaml; by default those that come with wtal.
-            seeds: Seeds to run, such as 0,1,2; tables show mean and standard deviation over them.
-            reuse: Folders of further runs to look at before training; one that learned the same is taken.
-            videos: Training videos for the qualitative figure; by default typical ones of the paper's classes.
-            fold: Such as 1/2: hold out the first half of the training videos and score on it, to choose settings
-                without a look at the test videos; give each fold an --out of its own.
-            ambiguous: Drop predictions that touch an interval of this list (Ambiguous_test.txt).
-            dry_run: Print what would be trained and what it costs, and stop.
-            as_is: Train nothing: leave what no run is there for empty, and say so.
+            options: Which runs are made, and what is shown of them.
             execution: Where and how runs are computed.
         """
-        from rich.console import Console
-
-        from wtal.cli import data_warnings_on_stderr
         from wtal.cli.train import open_store
-        from wtal.evaluate import read_ambiguous
-        from wtal.paper.catalogue import EXPERIMENTS, write_results
-        from wtal.paper.experiment import Setting
-        from wtal.paper.plan import make_plan
-        from wtal.paper.trained import TrainedRuns
+        from wtal.paper.setting import Setting
         from wtal.training.config import read_recipe, recipes_in, shipped_recipes
 
-        console = Console(stderr=True, highlight=False, soft_wrap=True)
         others = shipped_recipes() if recipes is None else recipes_in(recipes)
-        store = open_store(data, fold)
-        setting = Setting(store, Path(recipe).stem, read_recipe(recipe), others, videos)
-        setting.refuse_without_truth()
-        numbers = _numbers(seeds)
-        intervals = None if ambiguous is None else read_ambiguous(ambiguous)
-        for note in EXPERIMENTS[experiment].notes(setting):
-            console.print(f"note: {note}", markup=False)
-        plan = make_plan(EXPERIMENTS[experiment].variants(setting), numbers, store, out / "runs", reuse=reuse)
-        _print_plan(Console(highlight=False) if dry_run else console, plan)
-        if dry_run:
-            return
-        # what is there so far may be looked at while another process trains
-        with nullcontext() if as_is else held(out), data_warnings_on_stderr():
-            if not as_is:
-                _train(plan, store, console, execution, arguments)
-            with showing("forward pass") as progress:
-                trained = TrainedRuns(plan, store, numbers, intervals, progress=progress)
-                written = list(write_results(experiment, setting, trained, out))
-        for path in written:
-            print(path)
+        store = open_store(data, options.fold)
+        setting = Setting(store, Path(recipe).stem, read_recipe(recipe), others, options.videos)
+        _paper(experiment, setting, out, options, execution, shlex.join(["wtal", "paper", *arguments]))
 
     run_command(paper, "wtal paper", arguments)
 
 
-def _train(plan: "Plan", store: "Store", console: "Console", execution: Execution, arguments: Sequence[str]) -> None:
-    if all(job.state == "finished" for job in plan.jobs):
-        return
-    from wtal.paper.sweep import carry_out
+def _paper(
+    experiment: Name, setting: "Setting", out: Path, options: PaperOptions, execution: Execution, again: str
+) -> None:
+    from rich.console import Console
 
-    try:
-        with showing("epochs", main="training", note=_about_run) as progress:
-            carry_out(
-                plan,
-                store,
-                execution=execution,
-                progress=progress,
-                done=lambda job: console.print(f"done: {job.path}"),
-            )
-    except KeyboardInterrupt as error:
-        if not isinstance(error, Interrupted):
-            raise
-        again = shlex.join(["wtal", "paper", *arguments])
-        console.print(f"stopped; everything is saved. The same command goes on:\n  {again}", markup=False)
-        sys.exit(130)
+    from wtal.cli.train import interruptible
+    from wtal.evaluate import read_ambiguous
+    from wtal.paper.catalogue import EXPERIMENTS, write_results
+    from wtal.paper.plan import carry_out, make_plan
+    from wtal.paper.trained import TrainedRuns
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    store, seeds, chosen = setting.store, _numbers(options.seeds), EXPERIMENTS[experiment]
+    intervals = None if options.ambiguous is None else read_ambiguous(options.ambiguous)
+    for note in chosen.notes(setting):
+        console.print(f"note: {note}")
+    plan = make_plan(chosen.variants(setting), seeds, store, out / "runs", reuse=options.reuse)
+    _print_plan(Console(highlight=False) if options.dry_run else console, plan)
+    if options.dry_run:
+        return
+    # what is there so far may be looked at while another process trains
+    with nullcontext() if options.as_is else held(out), data_warnings_on_stderr():
+        if not options.as_is and plan.epochs_to_train:
+            with interruptible(console, again), showing("epochs", main="training", note=_about_run) as progress:
+                done = partial(_say_done, console)
+                carry_out(plan, store, execution=execution, progress=progress, done=done)
+        with showing("forward pass") as progress:
+            trained = TrainedRuns(plan, store, seeds, intervals, progress=progress)
+            written = write_results(experiment, setting, trained, out)
+    for path in written:
+        print(path)
+
+
+def _say_done(console: "Console", job: "PlannedRun") -> None:
+    console.print(f"done: {job.path}")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -137,7 +138,6 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _print_plan(console: "Console", plan: "Plan") -> None:
-    from wtal.cli.table import print_table
 
     rows = []
     for job in plan.jobs:

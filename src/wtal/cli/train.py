@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,22 +28,43 @@ if TYPE_CHECKING:
     from wtal.training.run import Run
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """Which run it is."""
+
+    run: Path | None = None
+    """Folder for all that comes out; by default runs/RECIPE-seedN."""
+    seed: int | None = None
+    """Takes the place of the recipe's seed."""
+    resume: bool = False
+    """Go on with the run in that folder, to the same result as if it had never stopped."""
+    teacher: Path | None = None
+    """Of a detector: the finished run that it learns from; or the recipe of one, which is trained first (into
+    RECIPE-seedN beside the run's folder, and reused if it is there); by default the recipe's own."""
+    fold: str | None = None
+    """Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose settings without
+    a look at the test videos."""
+
+    def folder(self, recipe_path: Path, recipe: "Recipe") -> Path:
+        """Where the run of a recipe is to be, unless it is said."""
+        from wtal.training import default_run
+
+        suffix = f"-fold{self.fold.replace('/', 'of')}" if self.fold else ""
+        return default_run(recipe_path.stem + suffix, recipe.seed if self.seed is None else self.seed)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Parse the arguments and run."""
 
     def train(
         recipe: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RECIPE")],
         data: Path | None = None,
-        run: Path | None = None,
         videos: Path | None = None,
         tags: Path | None = None,
         gt: Path | None = None,
         options: Annotated[ExtractorOptions, tyro.conf.arg(name="")] = ExtractorOptions(),  # noqa: B008  frozen
         skip_bad: bool = False,
-        seed: int | None = None,
-        resume: bool = False,
-        teacher: Path | None = None,
-        fold: str | None = None,
+        run: Annotated[RunOptions, tyro.conf.arg(name="")] = RunOptions(),  # noqa: B008  frozen
         execution: Annotated[Execution, tyro.conf.arg(name="")] = Execution(),  # noqa: B008  frozen
     ) -> None:
         """Train on videos that carry tags only, then localize and score the test videos.
@@ -56,40 +78,26 @@ def main(arguments: Sequence[str]) -> None:
                 such as demo or my-videos.
             data: Store of features, made by wtal extract, wtal data convert or wtal data synthesize; with --videos,
                 where to keep their features, by default DIR-store.
-            run: Folder for all that comes out; by default runs/RECIPE-seedN.
             videos: Folder of video files to train on.
             tags: CSV video,label[,split] with one row per tag of a video.
             gt: ActivityNet-style JSON with the true instances of test videos, to score by.
             options: What turns videos into features.
             skip_bad: Leave videos that cannot be read out, and list them.
-            seed: Takes the place of the recipe's seed.
-            resume: Go on with the run in that folder, to the same result as if it had never stopped.
-            teacher: Of a detector: the finished run that it learns from; or the recipe of one, which is trained first
-                (into RECIPE-seedN beside the run's folder, and reused if it is there); by default the recipe's own.
-            fold: Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose
-                settings without a look at the test videos.
+            run: Which run it is.
             execution: Where and how it is computed.
         """
         if videos is not None:
             tagging = Tagging(gt, tags)
-            _check_before_extraction(recipe, run, tagging, seed, resume, teacher, fold)
+            _check_before_extraction(recipe, run, tagging)
             data = _extracted(videos, data, tagging, options, execution.device, skip_bad=skip_bad)
         elif data is None or tags is not None or gt is not None or options != ExtractorOptions() or skip_bad:
             raise InputError("wanted --data STORE, or --videos DIR --tags FILE, which the other options belong to")
-        _train(recipe, data, run, seed, resume, teacher, fold, execution, arguments)
+        _train(recipe, data, run, execution, arguments)
 
     run_command(train, "wtal train", arguments)
 
 
-def _check_before_extraction(
-    recipe_path: Path,
-    folder: Path | None,
-    tagging: Tagging,
-    seed: int | None,
-    resume: bool,
-    teacher: Path | None,
-    fold: str | None,
-) -> None:
+def _check_before_extraction(recipe_path: Path, options: RunOptions, tagging: Tagging) -> None:
     """Refuse now what training would refuse after hours of extraction."""
     import warnings
 
@@ -97,13 +105,13 @@ def _check_before_extraction(
     from wtal.training import Run, read_recipe, teacher_recipe
 
     recipe = read_recipe(recipe_path)
-    run = Run(folder or _usual_folder(recipe_path, recipe, seed, fold))
-    taught_by = teacher or run.first_stage(recipe)
+    run = Run(options.run or options.folder(recipe_path, recipe))
+    taught_by = options.teacher or run.first_stage(recipe)
     run.check_teacher(recipe, taught_by)
     if taught_by is not None:
         teacher_recipe(taught_by)
-    if fold is not None:
-        _fold(fold)
+    if options.fold is not None:
+        _fold(options.fold)
     table = tagging.tags or tagging.gt
     if table is None:
         raise InputError("--videos DIR needs --tags FILE, a CSV that says what each video shows")
@@ -117,7 +125,7 @@ def _check_before_extraction(
         )
     if not any(video.tags for video in videos if video.split == recipe.train_split):
         raise InputError(f"{table} has no tag for any video of split {recipe.train_split}: nothing to learn from")
-    _check_run_folder(run, resume=resume)
+    _check_run_folder(run, resume=options.resume)
 
 
 def _check_run_folder(run: "Run", *, resume: bool) -> None:
@@ -127,13 +135,6 @@ def _check_run_folder(run: "Run", *, resume: bool) -> None:
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise InputError(f"cannot write the run {folder}: {there} is not a folder that you may write to; see --run")
-
-
-def _usual_folder(recipe_path: Path, recipe: "Recipe", seed: int | None, fold: str | None) -> Path:
-    from wtal.training import default_run
-
-    suffix = f"-fold{fold.replace('/', 'of')}" if fold else ""
-    return default_run(recipe_path.stem + suffix, recipe.seed if seed is None else seed)
 
 
 def _extracted(
@@ -155,30 +156,26 @@ def _extracted(
     return out
 
 
-def _train(
-    recipe_path: Path,
-    data: Path,
-    folder: Path | None,
-    seed: int | None,
-    resume: bool,
-    teacher: Path | None,
-    fold: str | None,
-    execution: Execution,
-    arguments: Sequence[str],
-) -> None:
+def _train(recipe_path: Path, data: Path, options: RunOptions, execution: Execution, arguments: Sequence[str]) -> None:
     from rich.console import Console
 
     from wtal.cli import data_warnings_on_stderr
     from wtal.training import read_recipe, train
 
     recipe = read_recipe(recipe_path)
-    store = open_store(data, fold)
-    begun = folder or _usual_folder(recipe_path, recipe, seed, store.part)
-    console = Console(stderr=True)
-    again = shlex.join(["wtal", "train", *arguments, *([] if resume else ["--resume"])])
-    with interruptible(console, again), data_warnings_on_stderr(), training_progress() as progress:
+    store = open_store(data, options.fold)
+    folder = options.run or options.folder(recipe_path, recipe)
+    again = shlex.join(["wtal", "train", *arguments, *([] if options.resume else ["--resume"])])
+    with interruptible(Console(stderr=True), again), data_warnings_on_stderr(), training_progress() as progress:
         run = train(
-            recipe, store, begun, seed=seed, resume=resume, teacher=teacher, execution=execution, progress=progress
+            recipe,
+            store,
+            folder,
+            seed=options.seed,
+            resume=options.resume,
+            teacher=options.teacher,
+            execution=execution,
+            progress=progress,
         )
     if leads():
         _print_result(run)

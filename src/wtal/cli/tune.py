@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from wtal.cli.parse import run_command
+from wtal.cli.progress import showing
+from wtal.cli.table import print_table
+from wtal.errors import InputError
+from wtal.files import written_whole
+from wtal.progress import tracked
 
 if TYPE_CHECKING:
     from wtal.data.store import Store
@@ -16,10 +21,10 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> None:
     """Parse the arguments and run."""
-    run_command(tune, "wtal tune", arguments)
+    run_command(_tune, "wtal tune", arguments)
 
 
-def tune(
+def _tune(
     runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN [RUN ...]")],
     data: Path,
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("tuned.yaml"),
@@ -56,10 +61,7 @@ def tune(
     """
     import os
 
-    from wtal.cli.progress import showing
     from wtal.data.store import Store
-    from wtal.errors import InputError
-    from wtal.files import written_whole
     from wtal.tune import tune as choose
 
     if not runs:
@@ -87,7 +89,6 @@ def tune(
 
 def _held_out(runs: Sequence[Path], store: "Store", split: str) -> list[tuple[str, ...]]:
     """The videos that each run was not trained on; no two runs may have held out the same one."""
-    from wtal.errors import InputError
     from wtal.localize import read_card
     from wtal.training.run import Run
 
@@ -113,10 +114,7 @@ def _known(
     runs: Sequence[Path], asked: Sequence[tuple[str, ...]], store: "Store", protocols: tuple[str, ...], device: str
 ) -> "tuple[Known, Settings]":
     """The maps of the runs on the videos that each is asked about, the truth, and the first run's settings."""
-    from wtal.cli.progress import showing
-    from wtal.errors import InputError
     from wtal.localize import Localizer, read_card
-    from wtal.progress import tracked
     from wtal.tune import Known, Settings
 
     cards = [read_card(run) for run in runs]
@@ -146,7 +144,6 @@ def _known(
 
 
 def _read_grid(path: Path) -> dict[str, Any]:
-    from wtal.errors import InputError
     from wtal.reading import read_yaml
 
     given = read_yaml(path)
@@ -167,11 +164,9 @@ def _as_yaml(choice: "Choice") -> str:
 
 
 def _print(choice: "Choice", videos: str) -> None:
-    from wtal.cli.table import print_table
 
-    head = ("protocol", "before", "chosen", *(["cross-validated"] if choice.held_out else []))
-    rows = []
-    for protocol, before in choice.before.items():
-        held_out = [f"{choice.held_out[protocol]:.1f}"] if choice.held_out else []
-        rows.append((protocol, f"{before:.1f}", f"{choice.after[protocol]:.1f}", *held_out))
-    print_table(head, rows, title=f"average mAP on the {videos}")
+    columns = {"before": choice.before, "chosen": choice.after}
+    if choice.held_out:
+        columns["cross-validated"] = choice.held_out
+    rows = [(name, *(f"{scores[name]:.1f}" for scores in columns.values())) for name in choice.before]
+    print_table(("protocol", *columns), rows, title=f"average mAP on the {videos}")

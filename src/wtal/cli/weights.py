@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from wtal.cli.parse import run_command
+from wtal.errors import MissingExtraError, install_line
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -20,8 +21,6 @@ def weights(files: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.a
     Args:
         files: Files of weights to check.
     """
-    from wtal.errors import MissingExtraError
-
     if not files:
         _tell()
         return
@@ -35,7 +34,6 @@ def weights(files: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.a
 
 
 def _tell() -> None:
-    from wtal.errors import install_line
     from wtal.video.published import CONVERSIONS
 
     print("I3D (Carreira & Zisserman 2017), trained on ImageNet and Kinetics-400, as PyTorch files:")

@@ -2,14 +2,15 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 from jaxtyping import Float
 
 from wtal.annotations import Annotations
 from wtal.data.arrays import LARGEST, usable
-from wtal.data.durations import Length, check_durations
-from wtal.data.findings import Finding, errors
+from wtal.data.findings import Finding, only_errors
 from wtal.data.index import fingerprint, rows_of
 from wtal.data.shards import digest_of
 from wtal.data.source import Source
@@ -21,9 +22,11 @@ from wtal.progress import Progress, silent, tracked
 
 _STILL = "right if nothing moves in it, as in a still picture; otherwise extract its features again"
 LONG = 10_000  # snippets: 1.8 hours at the usual rate
+SLACK = 0.1  # of the duration: extractors drop the last, incomplete snippets and some readers drop frames
+SLACK_S = 3.0  # seconds on top, for short videos
 
 
-def unknown_labels(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
+def unknown_tags(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
     """The tags that the class list lacks, each with the videos that carry it."""
     wrong: dict[str, list[str]] = {}
     for record in records:
@@ -40,9 +43,9 @@ def unknown_labels(records: Sequence[VideoRecord], classes: Sequence[str]) -> li
     ]
 
 
-def check_labels(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
+def check_tags(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[Finding]:
     """What is wrong with the tags: unknown names, videos without any, classes that nothing teaches."""
-    findings = unknown_labels(records, classes)
+    findings = unknown_tags(records, classes)
     training = [record for record in records if record.split == "train"]
     if untagged := [record.name for record in training if not record.tags]:
         what = f"{len(untagged)} training videos have no tag: {some(untagged)}"
@@ -77,7 +80,7 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
                 findings.append(Finding("warning", name, f"{stream} {what}", _STILL))
             else:
                 findings.append(found(f"{stream} {what}"))
-    if errors(findings):
+    if only_errors(findings):
         return findings
     if t == 1:
         findings.append(Finding("warning", name, "has one snippet only", "nothing can be localized in it"))
@@ -103,7 +106,7 @@ def _wrong_values(array: Float[np.ndarray, "t d"]) -> str:
 
 def check_source(source: Source, *, trim: bool = False, progress: Progress = silent) -> list[Finding]:
     """Everything that is wrong with a source. Reads all of its features, one video at a time."""
-    findings = [*source.findings, *check_labels(source.records, source.classes)]
+    findings = [*source.findings, *check_tags(source.records, source.classes)]
     lengths, widths = [], {}
     for record in tracked(source.records, "checking", progress):
         try:
@@ -121,7 +124,7 @@ def check_source(source: Source, *, trim: bool = False, progress: Progress = sil
 def check_store(store: Store, *, progress: Progress = silent) -> list[Finding]:
     """Everything that is wrong with a store, its bytes included: they must be those that were written."""
     records = tuple(store.records.values())
-    findings = check_labels(records, store.classes)
+    findings = check_tags(records, store.classes)
     truth = store.truth() if store.has_truth else None
     whole, lengths = hashlib.blake2b(digest_size=16), []
     if wrong := store.index.damage():
@@ -161,3 +164,69 @@ def _check_widths(widths: dict[str, tuple[int, ...]]) -> list[Finding]:
 def _last_end(truth: Annotations | None, name: str) -> float | None:
     video = truth.videos.get(name) if truth else None
     return float(video.instances.ends.max()) if video is not None and len(video.instances) else None
+
+
+@dataclass(frozen=True)
+class Length:
+    """A video's number of snippets, and where its last true instance ends, if that is known."""
+
+    record: VideoRecord
+    snippets: int
+    last_end_s: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long the features last on the video's time base."""
+        return self.snippets * self.record.timebase.snippet_s
+
+
+def check_durations(lengths: Sequence[Length]) -> list[Finding]:
+    """Videos whose features last longer or shorter than the video does, or end before the last annotated action.
+
+    If most videos disagree, one finding says so with the frame rate that would fit: the time base is wrong, not
+    the videos.
+    """
+    timed = [(one, one.record.duration_s) for one in lengths if one.record.duration_s]
+    off = [(one, d) for one, d in timed if abs(one.seconds - d) > SLACK * d + SLACK_S]
+    findings = []
+    if len(off) > 3 and 2 * len(off) > len(timed):
+        findings.append(_rate_is_wrong(off, len(timed)))
+    else:
+        for one, d in off:
+            clock = one.record.timebase
+            what = (
+                f"{one.snippets} snippets · {clock.stride_frames:g} frames / {clock.fps:g} fps = "
+                f"{one.seconds:.1f} s, but the video lasts {d:.1f} s"
+            )
+            fix = f"its features fit {clock.fps * one.seconds / d:.1f} fps: correct fps or duration, or extract again"
+            findings.append(Finding("warning", one.record.name, what, fix))
+    ended = [
+        one
+        for one in lengths
+        if not one.record.duration_s
+        and one.last_end_s is not None
+        and one.last_end_s > (1 + SLACK) * one.seconds + SLACK_S
+    ]
+    if ended:
+        first = ended[0]
+        what = (
+            f"{len(ended)} videos have actions after the end of their features: "
+            f"{some([one.record.name for one in ended])} (the first: {first.last_end_s:.1f} s, features "
+            f"end at {first.seconds:.1f} s)"
+        )
+        findings.append(Finding("warning", None, what, "the features are cut off or the fps is wrong: --fps"))
+    return findings
+
+
+def _rate_is_wrong(off: list[tuple[Length, float]], n: int) -> Finding:
+    factor = median(one.seconds / d for one, d in off)
+    clock = off[0][0].record.timebase
+    what = (
+        f"{len(off)} of {n} videos do not last as long as their features say at {clock.fps:g} fps and "
+        f"{clock.stride_frames:g} frames per snippet"
+    )
+    fix = (
+        f"--fps {clock.fps * factor:.1f} would fit the median video; features resampled to a fixed number per "
+        f"video need --stretch"
+    )
+    return Finding("error", None, what, fix)

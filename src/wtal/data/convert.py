@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from wtal.data.check import check_features, check_labels, unknown_labels
-from wtal.data.findings import Finding, errors
+from wtal.data.check import check_features, check_tags, unknown_tags
+from wtal.data.findings import Finding, only_errors
 from wtal.data.source import Source
 from wtal.data.store import TRUTH
 from wtal.data.streams import join_streams
@@ -40,10 +40,10 @@ def convert(
     for features that were resampled to a fixed number per video. If the store at `path` is to become this data set,
     `kept` names the videos whose features are there already; they are not read again.
     """
-    findings = [*source.findings, *check_labels(source.records, source.classes)]
-    fatal = unknown_labels(source.records, source.classes)
+    findings = [*source.findings, *check_tags(source.records, source.classes)]
+    fatal = unknown_tags(source.records, source.classes)
     if not skip_bad:
-        fatal += errors(source.findings)
+        fatal += only_errors(source.findings)
     if fatal:
         raise InputError(str(fatal[0]))
     truth = None
@@ -94,7 +94,7 @@ def _one(
 ) -> VideoRecord:
     streams = source.load(record.name)
     found = check_features(record.name, streams, trim=trim)
-    if broken := errors(found):
+    if broken := only_errors(found):
         raise InputError(str(broken[0]))
     findings += [finding for finding in found if finding.severity == "warning"]
     features = join_streams(record.name, streams, trim=trim)

@@ -18,7 +18,7 @@ from wtal.data.video_record import VideoRecord, class_list
 from wtal.errors import InputError, some
 from wtal.reading import read_text
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _SUFFIX = re.compile(r"[-_.](rgb|flow)$", re.IGNORECASE)
 
 
@@ -51,12 +51,12 @@ def source_of_files(
     path: Path,
     wanted: str,
     tagged: Tagged,
-    files: Mapping[str, Mapping[str, T]],
+    files: Mapping[str, Mapping[str, _T]],
     given: Given,
     *,
     prefix: str = "",
     joined: bool = False,
-    read: Callable[[T], Float[np.ndarray, "t d"]] = read_features,  # type: ignore[assignment]
+    read: Callable[[_T], Float[np.ndarray, "t d"]] = read_features,  # type: ignore[assignment]
 ) -> Source:
     """The tagged videos that have all their streams; what is missing or left over is among the findings.
 

@@ -24,6 +24,6 @@ class Finding:
         return f"{where}{self.what}; {self.fix}"
 
 
-def errors(findings: Iterable[Finding]) -> list[Finding]:
+def only_errors(findings: Iterable[Finding]) -> list[Finding]:
     """The findings that are errors."""
     return [finding for finding in findings if finding.severity == "error"]

@@ -111,17 +111,17 @@ def synthetic_features(
     z += np.float32(how.scene / np.sqrt(k)) * rng.standard_normal(k, dtype=np.float32)
     segments = clock.to_positions(instances.segments)
     curves, vectors = [], []  # what is added: a strength over time and a direction each
-    for label in np.unique(instances.class_ids):
+    for class_id in np.unique(instances.class_ids):
         own = rng.random() < how.context_correlation
-        curves.append(how.context * _context(segments[instances.class_ids == label], t, rng))
-        vectors.append(world.contexts[label if own else rng.integers(c)])
+        curves.append(how.context * _context(segments[instances.class_ids == class_id], t, rng))
+        vectors.append(world.contexts[class_id if own else rng.integers(c)])
     if not len(instances):  # a video without any action has a scene too
         curves.append(how.context * _context(np.array([[0.3 * t, 0.6 * t]]), t, rng))
         vectors.append(world.contexts[rng.integers(c)])
-    for (start, end), label in zip(segments, instances.class_ids, strict=True):
+    for (start, end), class_id in zip(segments, instances.class_ids, strict=True):
         curves.append(np.exp(0.25 * rng.standard_normal()) * _action(start, end, t, rng, how))
         variation = np.float32(how.variation / np.sqrt(k)) * rng.standard_normal(k, dtype=np.float32)
-        vectors.append(world.actions[label] + variation)
+        vectors.append(world.actions[class_id] + variation)
     z += np.stack(curves, axis=1).astype(np.float32) @ np.stack(vectors)
     x = z @ world.rotation
     if how.feature_noise:

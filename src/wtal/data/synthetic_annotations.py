@@ -54,20 +54,20 @@ def _actions(
 ) -> Instances:
     """Actions and gaps in turn until the video is over; each tag occurs at least once."""
     segments: list[list[float]] = []
-    labels: list[int] = []
+    class_ids: list[int] = []
     now = 0.3 * min(_long_tailed(rng, gap_s, 0.8), lasts / 4)
     turn = 0
     while True:
         length = min(_long_tailed(rng, action_s, 0.5), 0.3 * lasts)
         if now + length > lasts and turn >= len(tags):
             break
-        label = tags[turn] if turn < len(tags) else int(rng.choice(tags))
+        class_id = tags[turn] if turn < len(tags) else int(rng.choice(tags))
         start = min(now, lasts - length)
-        if labels and labels[-1] != label and rng.random() < overlap:
+        if class_ids and class_ids[-1] != class_id and rng.random() < overlap:
             before = segments[-1]
             start = max(0.0, before[1] - 0.5 * min(length, before[1] - before[0]))
         segments.append([round(start, 2), round(start + length, 2)])
-        labels.append(label)
+        class_ids.append(class_id)
         now = start + length + _long_tailed(rng, gap_s, 0.8)
         turn += 1
-    return Instances(segments, class_ids=labels)
+    return Instances(segments, class_ids=class_ids)

@@ -5,7 +5,6 @@ from jaxtyping import Bool, Float
 
 from wtal.errors import InputError
 from wtal.evaluate.inputs import Case
-from wtal.evaluate.precision import plain_ap
 
 
 def classification_map(scores: Float[np.ndarray, "v c"], tags: Bool[np.ndarray, "v c"]) -> float:
@@ -24,7 +23,17 @@ def classification_map(scores: Float[np.ndarray, "v c"], tags: Bool[np.ndarray, 
         raise InputError("no video holds any class, so there is nothing to score against")
     rankings = np.argsort(-scores, axis=0, kind="stable")
     right = np.take_along_axis(tags, rankings, axis=0)
-    return 100.0 * float(np.mean([plain_ap(right[:, c]) for c in np.flatnonzero(held)]))
+    return 100.0 * float(np.mean([_plain_ap(right[:, c]) for c in np.flatnonzero(held)]))
+
+
+def _plain_ap(right: Bool[np.ndarray, " n"]) -> float:
+    """Mean of the precision at each right place of a ranking that holds everything, as in classification.
+
+    >>> _plain_ap(np.array([False, True, True])).__round__(4)
+    0.5833
+    """
+    precision = np.cumsum(right) / np.arange(1, len(right) + 1)
+    return float(precision[right].mean())
 
 
 def video_level(case: Case) -> tuple[Float[np.ndarray, "v c"], Bool[np.ndarray, "v c"]]:

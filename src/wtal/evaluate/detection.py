@@ -12,7 +12,6 @@ from wtal.errors import InputError
 from wtal.evaluate.ambiguous import Intervals
 from wtal.evaluate.inputs import Case, prepare
 from wtal.evaluate.matching import match
-from wtal.evaluate.precision import interpolated_ap
 from wtal.evaluate.protocols import Protocol
 from wtal.instances import Instances
 
@@ -146,3 +145,18 @@ def ap_per_class(
     first, past = (np.searchsorted(class_ids[by_class], present, side=side) for side in ("left", "right"))
     ap = [interpolated_ap(right[by_class[f:p]], int(n)) for f, p, n in zip(first, past, n_truth, strict=True)]
     return np.array(ap, np.float64).reshape(len(present), right.shape[1])
+
+
+def interpolated_ap(right: Bool[np.ndarray, "n t"], n_truth: int) -> Float[np.ndarray, " t"]:
+    """Area under the precision-recall curve, precision taken as the best at that recall or beyond (VOC 2011).
+
+    One column per threshold, best prediction first. No prediction at all gives 0.
+
+    >>> interpolated_ap(np.array([[True], [False], [True]]), n_truth=2).round(4).tolist()
+    [0.8333]
+    """
+    if n_truth < 1:
+        raise ValueError("average precision needs at least one true instance")
+    precision = np.cumsum(right, axis=0) / np.arange(1, len(right) + 1)[:, None]
+    best_beyond = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
+    return (best_beyond * right).sum(axis=0) / n_truth

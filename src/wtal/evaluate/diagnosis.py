@@ -4,14 +4,14 @@ In the manner of Alwassel et al., "Diagnosing Error in Temporal Action Detectors
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from wtal.errors import InputError
 from wtal.evaluate.detection import ap_per_class
 from wtal.evaluate.inputs import Case
-from wtal.evaluate.lengths import LengthBin, by_length
 from wtal.evaluate.matching import candidates, highest_tious, match
 
 KINDS = (
@@ -22,6 +22,21 @@ KINDS = (
     "wrong_label_and_boundary",
     "background",
 )
+
+
+LENGTHS = ("XS", "S", "M", "L", "XL")
+
+
+@dataclass(frozen=True)
+class LengthBin:
+    """True instances longer than `over_s` and at most `up_to_s` seconds: how many, how many found, normalised mAP."""
+
+    name: str
+    over_s: float
+    up_to_s: float
+    n_truth: int
+    n_found: int
+    normalised_map: float | None
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,7 @@ def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, bud
         gains,
         len(truth_class_ids),
         int((~reached).sum()),
-        by_length(case, found),
+        _by_length(case, found),
     )
 
 
@@ -127,3 +142,58 @@ def _map_without_missed(
     present, n_truth = np.unique(truth_class_ids, return_counts=True)
     n_reached = np.array([reached[truth_class_ids == class_id].sum() for class_id in present])
     return 100.0 * float((ap * n_truth / np.maximum(n_reached, 1)).mean())
+
+
+def _by_length(case: Case, found: Int[np.ndarray, " n"]) -> tuple[LengthBin, ...]:
+    """The bins of the protocol, shortest first; `found` is the true instance that each prediction finds, or -1.
+
+    In a bin only its own true instances count, and predictions that find one of another bin are ignored. As bins
+    differ in size, precision is normalised: as if each class had the mean number of true instances in each bin
+    (as in DETAD). A bin without truth has no mAP.
+    """
+    edges = (0.0, *case.protocol.length_bins_s, np.inf)
+    names = LENGTHS if len(edges) == len(LENGTHS) + 1 else tuple(str(i) for i in range(len(edges) - 1))
+    n_normal = len(case.truth) / max(len(case.class_ids), 1)
+    bins = []
+    for name, (low, high) in zip(names, pairwise(edges), strict=True):
+        inside = (low < case.truth_lengths_s) & (case.truth_lengths_s <= high)
+        right = (found >= 0) & inside[found]
+        bins.append(
+            LengthBin(
+                name,
+                low,
+                high,
+                int(inside.sum()),
+                int(right.sum()),
+                _normalised_map(case, inside, right, right | (found < 0), n_normal),
+            )
+        )
+    return tuple(bins)
+
+
+def _normalised_map(
+    case: Case,
+    inside: Bool[np.ndarray, " m"],
+    right: Bool[np.ndarray, " n"],
+    counted: Bool[np.ndarray, " n"],
+    n_normal: float,
+) -> float | None:
+    ap = []
+    for class_id in np.unique(case.truth.class_ids[inside]):
+        of_class = counted & (case.predictions.class_ids == class_id)
+        n_truth = int((case.truth.class_ids[inside] == class_id).sum())
+        ap.append(_normalised_ap(right[of_class], n_truth, n_normal))
+    return 100.0 * float(np.mean(ap)) if ap else None
+
+
+def _normalised_ap(right: Bool[np.ndarray, " n"], n_truth: int, n_normal: float) -> float:
+    """Interpolated average precision as if there were `n_normal` true instances instead of `n_truth`.
+
+    >>> _normalised_ap(np.array([False, True]), n_truth=1, n_normal=3.0)
+    0.75
+    """
+    as_if_right: Float[np.ndarray, " n"] = np.cumsum(right) / n_truth * n_normal
+    wrong = np.cumsum(~right)
+    precision = as_if_right / np.maximum(as_if_right + wrong, 1e-300)
+    best_beyond = np.maximum.accumulate(precision[::-1])[::-1]
+    return float(best_beyond[right].sum() / n_truth)

@@ -6,8 +6,8 @@ true instances equally it finds the earlier one.
 """
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -97,10 +97,10 @@ def prepare(
     found = found[np.lexsort((found.videos, found.segments[:, 1], found.segments[:, 0], -found.scores))]
     lengths_s = truth.segments[:, 1] - truth.segments[:, 0]
     if rules.whole_snippets:
-        truth = _with_segments(truth, snippets.rounded(truth.segments))
-        found = _with_segments(found, snippets.cut_down(found.segments, unit=unit))
+        truth = replace(truth, segments=snippets.rounded(truth.segments))
+        found = replace(found, segments=snippets.cut_down(found.segments, unit=unit))
     elif unit == "snippets":
-        found = _with_segments(found, snippets.CLOCK.to_seconds(found.segments))
+        found = replace(found, segments=snippets.CLOCK.to_seconds(found.segments))
     return Case(rules, annotations.classes, class_ids, tuple(number), len(known), truth, lengths_s, found, n_dropped)
 
 
@@ -110,21 +110,18 @@ def _evaluated(
     """The predictions of this evaluation's videos and of unknown ones, with a warning about the others."""
     aside = sorted(name for name in predictions if name in annotations.videos and name not in known)
     unknown = sorted(predictions.keys() - annotations.videos.keys() - set(rules.excluded_videos))
-    if unknown:
-        warnings.warn(
-            f"{len(unknown)} predicted video(s) are not in the annotations, the first is {unknown[0]}; "
-            f"their {_count(predictions, unknown)} prediction(s) count as false positives",
-            DataWarning,
-            stacklevel=3,
-        )
     other_split = [name for name in aside if name not in rules.excluded_videos]
-    if other_split:
-        warnings.warn(
-            f"{len(other_split)} predicted video(s) belong to another split, the first is {other_split[0]}; "
-            f"their {_count(predictions, other_split)} prediction(s) are left out",
-            DataWarning,
-            stacklevel=3,
-        )
+    for names, where, consequence in (
+        (unknown, "are not in the annotations", "count as false positives"),
+        (other_split, "belong to another split", "are left out"),
+    ):
+        if names:
+            warnings.warn(
+                f"{len(names)} predicted video(s) {where}, the first is {names[0]}; their "
+                f"{sum(len(predictions[name]) for name in names)} prediction(s) {consequence}",
+                DataWarning,
+                stacklevel=3,
+            )
     left_out = {*aside, *rules.excluded_videos}
     return {name: found for name, found in predictions.items() if name not in left_out}
 
@@ -137,19 +134,11 @@ def _unit(predictions: Mapping[str, Instances]) -> Unit:
     return units.pop() if units else "seconds"
 
 
-def _count(predictions: Mapping[str, Instances], names: Iterable[str]) -> int:
-    return sum(len(predictions[name]) for name in names)
-
-
 def _table(number: Mapping[str, int], instances: Mapping[str, Instances]) -> InstanceTable:
     joined = Instances.concat(list(instances.values()))
     sizes = [len(found) for found in instances.values()]
     videos = np.repeat(np.array([number[name] for name in instances], np.int64), sizes)
     return InstanceTable(videos, joined.class_ids, joined.segments, joined.scores)
-
-
-def _with_segments(table: InstanceTable, segments: Float[np.ndarray, "n 2"]) -> InstanceTable:
-    return InstanceTable(table.videos, table.class_ids, segments, table.scores)
 
 
 def _check_class_ids(class_ids: Int[np.ndarray, " n"], classes: tuple[str, ...]) -> None:

@@ -8,12 +8,11 @@ from jaxtyping import Float
 from wtal.errors import InputError
 from wtal.evaluate.inputs import Case
 from wtal.evaluate.matching import candidates, ranks_of_first_cover
-
-DEFAULT_TIOU = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+from wtal.evaluate.protocols import PROTOCOLS
 
 
 def average_recall(
-    case: Case, *, counts: Sequence[int] = (1, 5, 10, 50, 100), tiou: Sequence[float] = DEFAULT_TIOU
+    case: Case, *, counts: Sequence[int] = (1, 5, 10, 50, 100), tiou: Sequence[float] = PROTOCOLS["activitynet13"].tiou
 ) -> Float[np.ndarray, " counts"]:
     """The share of true instances that the best `counts` proposals of each video cover, averaged over `tiou`.
 

@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Float
 
 from wtal.figures.style import (
+    DASHES,
     GROUND,
+    HATCHES,
     LINE,
     MUTED,
     TEXT,
-    dashes,
-    hatch,
     new_figure,
     series,
     styled,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 11.0
+PAGE_WIDTH = 11.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def draw_lines(axis: "Axes", lines: Sequence[Line]) -> None:
     """Draw lines that differ in colour and dashes; points with a spread get bars."""
     for line in lines:
         colour: Any = series(line.number).light
-        how: dict[str, Any] = {"color": colour, "linestyle": dashes(line.number), "marker": line.marker}
+        how: dict[str, Any] = {"color": colour, "linestyle": DASHES[line.number % len(DASHES)], "marker": line.marker}
         if line.faint:
             how |= {"alpha": 0.55, "linewidth": 1.0}
         label = line.name if not line.faint else None
@@ -71,7 +71,7 @@ def line_plot(
     logarithmic: bool = False,
 ) -> "Figure":
     """One panel of lines, half as wide as a page."""
-    figure = new_figure(WIDTH * 0.5, 3.3)
+    figure = new_figure(PAGE_WIDTH * 0.5, 3.3)
     with styled():
         axis = figure.subplots()
         if logarithmic:
@@ -114,7 +114,7 @@ def small_multiples(
     """Small plots in a grid, with one legend; `marks` are dashed lines on all of them, `limits` their common height."""
     columns = min(columns, len(panels))
     rows = ceil(len(panels) / columns)
-    figure = new_figure(WIDTH * (0.5 if columns == 1 else 1.0), 0.5 + height * rows)
+    figure = new_figure(PAGE_WIDTH * (0.5 if columns == 1 else 1.0), 0.5 + height * rows)
     with styled():
         axes = figure.subplots(rows, columns, squeeze=False, sharex=same_x).ravel()
         for axis, panel in zip(axes, panels, strict=False):
@@ -140,7 +140,7 @@ def bars_by_class(
 ) -> "Figure":
     """One horizontal bar per class and thing that is compared, the first class on top; lines show the spread."""
     n = len(values)
-    figure = new_figure(WIDTH, 0.9 + len(names) * (0.1 + bar * n))
+    figure = new_figure(PAGE_WIDTH, 0.9 + len(names) * (0.1 + bar * n))
     with styled():
         axis = figure.subplots()
         places = np.arange(len(names), dtype=np.float64)
@@ -162,36 +162,24 @@ def bars_by_class(
 
 
 def _bars(
-    axis: "Axes",
-    at: Float[np.ndarray, " n"],
-    measures: Sequence[Measure | None],
-    thick: float,
-    number: int,
-    name: str,
+    axis: "Axes", at: Float[np.ndarray, " n"], measures: Sequence[Measure | None], thick: float, number: int, name: str
 ) -> None:
     known = [(place, measure) for place, measure in zip(at, measures, strict=True) if measure is not None]
-    axis.barh(
+    means, spreads = [measure.mean for _, measure in known], [measure.spread or 0.0 for _, measure in known]
+    bars = axis.barh(
         [place for place, _ in known],
-        [measure.mean for _, measure in known],
+        means,
         height=thick * 0.9,
         facecolor=series(number).light,
         edgecolor=GROUND.light,
-        hatch=hatch(number),
+        hatch=HATCHES[number % len(HATCHES)],
         label=name,
         linewidth=0,
+        xerr=spreads if any(spreads) else None,
+        error_kw={"ecolor": TEXT.light, "elinewidth": 0.9, "capsize": 1.5},
     )
-    for place, measure in known:
-        if measure.spread is not None:
-            axis.errorbar(measure.mean, place, xerr=measure.spread, ecolor=TEXT.light, elinewidth=0.9, capsize=1.5)
-        axis.annotate(
-            f"{measure.mean:.0f}" if abs(measure.mean) >= 10 else f"{measure.mean:.1f}",
-            (measure.mean + (measure.spread or 0.0), place),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=7.5,
-            color=MUTED.light,
-        )
+    texts = [f"{mean:.0f}" if abs(mean) >= 10 else f"{mean:.1f}" for mean in means]
+    axis.bar_label(bars, texts, padding=4, fontsize=7.5, color=MUTED.light)
 
 
 def calibration_plot(

@@ -51,16 +51,6 @@ def series(number: int) -> Colour:
     return SERIES[number % len(SERIES)]
 
 
-def dashes(number: int) -> object:
-    """The dashes of the nth line that is compared."""
-    return DASHES[number % len(DASHES)]
-
-
-def hatch(number: int) -> str:
-    """The hatch of the nth set of bars that is compared."""
-    return HATCHES[number % len(HATCHES)]
-
-
 @contextmanager
 def styled() -> Iterator[None]:
     """Make figures inside this block, so that they have the style."""

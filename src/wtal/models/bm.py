@@ -11,9 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import conv1d, log_softmax, logsigmoid, pad, softmax
 
-from wtal.errors import InputError
 from wtal.losses import normalised_cross_entropy, video_means
-from wtal.models.layers import Attention, Embedding
+from wtal.models.layers import Attention, Embedding, refuse_no_shares
 from wtal.models.packed import parts, pooled, sums_over_time
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
@@ -55,8 +54,7 @@ class BM(Model):
         smoothing: float = 1.0,
     ) -> None:
         super().__init__()
-        if not 0 <= floor < 1:
-            raise InputError(f"floor must be in [0, 1), got {floor}")
+        refuse_no_shares(floor=floor)
         self.embedding = Embedding(d, hidden, dropout)
         width = self.embedding.width
         self.attention = Attention(width, attention_hidden)

@@ -18,11 +18,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax, softmax
 
-from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.losses import box_loss, focal_loss
 from wtal.models.bank import of_all_processes
 from wtal.models.cells import Cells, Level, View, lay_out, nearest_box
+from wtal.models.layers import refuse_no_shares
 from wtal.models.low_rank import Precision
 from wtal.models.protocol import Batch, Model, Output
 from wtal.models.pyramid import PyramidNetwork
@@ -88,8 +88,7 @@ class Detector(Model):
         precision: Precision = "float32",
     ) -> None:
         super().__init__()
-        if not 0 <= channel_dropout < 1 or not 0 <= averaging < 1:
-            raise InputError(f"channel_dropout and averaging must be in [0, 1), got {channel_dropout} and {averaging}")
+        refuse_no_shares(channel_dropout=channel_dropout, averaging=averaging)
         self.n_classes, self.cells, self.levels, self.reach, self.radius = n_classes, cells, levels, reach, radius
         self.channel_dropout, self.stretch = channel_dropout, stretch
         self.averaging, self.precision = averaging, precision

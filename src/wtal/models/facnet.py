@@ -7,7 +7,7 @@ attention must look like foreground (`classwise`), features pooled by the foregr
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -16,19 +16,10 @@ from torch.nn.functional import pad, relu, softmax
 
 from wtal.errors import InputError
 from wtal.losses import normalised_cross_entropy
-from wtal.models.layers import EPS, root, unit
+from wtal.models.layers import EPS, refuse_no_shares, root, unit
 from wtal.models.low_rank import EmbeddedSnippets
 from wtal.models.packed import dropout, softmax_over_time, sums_over_time
 from wtal.models.protocol import Batch, Model, Output, Supervised
-
-
-@dataclass(frozen=True, eq=False)
-class _Inner:
-    """Video logits of the three branches."""
-
-    classwise: Float[Tensor, "b c"]
-    agnostic: Float[Tensor, "b c"]
-    mil: Float[Tensor, "b c"]
 
 
 class FACNet(Model):
@@ -50,8 +41,7 @@ class FACNet(Model):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        if not 0 <= dropout < 1:
-            raise InputError(f"dropout must be in [0, 1), got {dropout}")
+        refuse_no_shares(dropout=dropout)
         if not temperatures:
             raise InputError("temperatures must name at least one")
         self.dropout, self.scale, self.video_factor, self.temperatures = dropout, scale, video_factor, temperatures
@@ -84,21 +74,17 @@ class FACNet(Model):
             attention=torch.sigmoid(logits[:, -1].detach()),
             video_scores=softmax(video[:, -1, :-1].detach(), dim=1),
             supervised=(Supervised(frames, bounded=True),),
-            inner=_Inner(
-                classwise=video[:, :-1, -1],
-                agnostic=video[:, -1, :-1],
-                mil=self.video_factor * sums_over_time(own, batch.lengths),
-            ),
+            inner={  # the video logits of the three branches
+                "classwise": video[:, :-1, -1],
+                "agnostic": video[:, -1, :-1],
+                "mil": self.video_factor * sums_over_time(own, batch.lengths),
+            },
         )
 
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """`classwise`, `agnostic` and `mil`; only the last knows that every video has background."""
-        inner: _Inner = output.inner
+        logits: dict[str, Tensor] = output.inner
         tags = batch.known_tags()
-        action, with_background = pad(tags, (0, 1), value=0.0), pad(tags, (0, 1), value=1.0)
-        values = {
-            "classwise": normalised_cross_entropy(inner.classwise, action),
-            "agnostic": normalised_cross_entropy(inner.agnostic, action),
-            "mil": normalised_cross_entropy(inner.mil, with_background),
-        }
+        targets = {name: pad(tags, (0, 1), value=1.0 if name == "mil" else 0.0) for name in logits}
+        values = {name: normalised_cross_entropy(logits[name], targets[name]) for name in logits}
         return {name: self.weights[name] * value.sum() for name, value in values.items()}

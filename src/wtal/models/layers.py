@@ -16,13 +16,19 @@ Reduction = Literal["mean", "sum"]
 EPS = 1e-9  # beside norms and sums that may be 0
 
 
+def refuse_no_shares(**values: float) -> None:
+    """Make sure that these settings are shares that leave something: 0 or more, and less than 1."""
+    for name, value in values.items():
+        if not 0 <= value < 1:
+            raise InputError(f"{name} must be in [0, 1), got {value}")
+
+
 class Embedding(nn.Module):
     """dropout(relu(linear(features))) of each snippet; with `hidden` 0 the features themselves."""
 
     def __init__(self, d: int, hidden: int, probability: float) -> None:
         super().__init__()
-        if not 0 <= probability < 1:
-            raise InputError(f"dropout must be in [0, 1), got {probability}")
+        refuse_no_shares(dropout=probability)
         self.linear = nn.Linear(d, hidden) if hidden else None
         self.width, self.probability = hidden or d, probability
 

@@ -1,6 +1,5 @@
 """Trained runs: one forward pass each, kept beside the run, then every question about test settings in seconds."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +9,15 @@ from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.evaluate import Score, score
 from wtal.evaluate.ambiguous import Intervals
-from wtal.figures.table import Measure, measured, measured_at
+from wtal.figures.table import Measure, measured
 from wtal.formats.maps import read_maps, write_maps
 from wtal.instances import Instances
 from wtal.localize import Localizer, localize_map
 from wtal.maps import Maps
-from wtal.paper.plan import Plan, PlannedRun
+from wtal.paper.plan import Plan, PlannedRun, Variant
 from wtal.progress import Progress, silent, tracked
 from wtal.propose import Proposer
 from wtal.report.measures import clocks
-from wtal.training.config import Recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +41,12 @@ class TrainedRuns:
         """The true instances of all videos."""
         return self.store.truth()
 
-    def job(self, variant: str, seed: int) -> PlannedRun:
+    def job(self, variant: Variant, seed: int) -> PlannedRun:
         """The run of a variant and a seed, for what cannot do without it."""
-        job = self.plan.found[variant, seed]
+        job = self.plan.found[variant.name, seed]
         if not job.run.ended:
             raise InputError(f"{job.path} is not trained, and this cannot do without it: leave --as-is out")
         return job
-
-    def has(self, variant: str) -> bool:
-        """Whether the plan holds the variant."""
-        return (variant, self.seeds[0]) in self.plan.found
-
-    def recipe(self, variant: str) -> Recipe:
-        """A variant's recipe, from the first seed."""
-        return self.plan.found[variant, self.seeds[0]].recipe
 
     def maps(self, job: PlannedRun, split: str, *, for_targets: bool = False) -> Maps:
         """The activation maps of a split's videos: from the file beside the run, or by one forward pass that writes
@@ -90,19 +80,14 @@ class TrainedRuns:
             self._scores[key] = score(known, self.truth, protocol=protocol, split=split, ambiguous=self.ambiguous)
         return self._scores[key]
 
-    def scores(self, variant: str, proposer: Proposer, protocol: str) -> list[Score]:
-        """The same for every seed that is trained; none of a variant that the plan does not hold."""
-        jobs = [self.plan.found[variant, seed] for seed in self.seeds] if self.has(variant) else []
+    def scores(self, variant: Variant | None, proposer: Proposer, protocol: str) -> list[Score]:
+        """The same for every seed that is trained; none where there is no variant to train."""
+        jobs = [self.plan.found[variant.name, seed] for seed in self.seeds] if variant is not None else []
         return [self.score(job, proposer, protocol) for job in jobs if job.run.ended]
 
-    def average(self, variant: str, proposer: Proposer, protocol: str) -> Measure | None:
+    def average(self, variant: Variant | None, proposer: Proposer, protocol: str) -> Measure | None:
         """Average mAP over seeds."""
         return measured(one.headline for one in self.scores(variant, proposer, protocol))
-
-    def cells(self, variant: str, proposer: Proposer, protocol: str, tiou: Sequence[float]) -> list[Measure | None]:
-        """mAP at these thresholds and its average, over seeds."""
-        scores = self.scores(variant, proposer, protocol)
-        return [*measured_at(tiou, [one.at for one in scores]), self.average(variant, proposer, protocol)]
 
     @property
     def gaps(self) -> tuple[str, ...]:

@@ -10,11 +10,38 @@ from jaxtyping import Float, Int, Shaped
 from wtal.compiled import Floats, compiled
 from wtal.errors import InputError
 from wtal.instances import Instances
-from wtal.pseudo.flanks import QUARTER, Flanks
 
 #: Arrays that a user brings: shapes are checked with an error that says what was wanted, not by annotation.
 Curves = Shaped[np.ndarray, "..."]
 FlankRounding = Literal["exact", "truncate"]
+
+
+@dataclass(frozen=True)
+class Flanks:
+    """How far to look on either side of a segment of `length` snippets: `scale * length ** power`.
+
+    Attributes:
+        scale: Width of the flanks of a segment of one snippet.
+        power: How the width grows with the length; 1 is in proportion.
+
+    >>> Flanks(0.25).width(np.array([8.0])).tolist()
+    [2.0]
+    """
+
+    scale: float
+    """Width per length, in snippets."""
+    power: float = 1.0
+    """Below 1, flanks of long segments are relatively narrower."""
+
+    def width(self, lengths: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+        """Width of one flank for segments of these lengths."""
+        return self.scale * lengths**self.power
+
+
+#: α of the paper's α·(e−s), which gives no value; a quarter is what its base model RSKP uses.
+QUARTER = Flanks(0.25)
+#: The rule in the authors' released code.
+RELEASED_FLANKS = Flanks(0.0785, 0.9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,18 +128,11 @@ def find_candidates(
     >>> found.instances.segments.tolist(), found.instances.scores.round(3).tolist()
     ([[1.0, 5.0], [2.0, 4.0]], [0.5, 0.7])
     """
-    tcam = _checked(tcam, "the TCAM")
-    if tcam.ndim != 2:
-        raise InputError(f"the TCAM must be (snippets, classes), got shape {tcam.shape}")
+    tcam, cut = _checked_curves(tcam, cut)
     t, c = tcam.shape
-    levels = _checked_thresholds(thresholds)
-    chosen = _checked_classes(classes, c)
+    levels, chosen = _checked_thresholds(thresholds), _checked_classes(classes, c)
     if upsample < 1:
         raise InputError(f"upsample must be 1 or more cells per snippet, got {upsample}")
-    if cut is not None:
-        cut = _checked(cut, "the cutting curve")
-        if cut.shape not in {(t,), (t, c)}:
-            raise InputError(f"the cutting curve must be ({t},) or ({t}, {c}) like the TCAM, got {cut.shape}")
     if video_score_weight and video_scores is None:
         raise InputError("video_score_weight is not 0, so video_scores are needed: one per class")
     if video_scores is not None and video_scores.shape != (c,):
@@ -120,11 +140,10 @@ def find_candidates(
             f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}; "
             "if its last column is background, give n_classes"
         )
-
     parts = []
-    for label in chosen:
-        scoring = _upsampled(tcam[:, label], upsample)
-        cutting = scoring if cut is None else _upsampled(cut if cut.ndim == 1 else cut[:, label], upsample)
+    for class_id in chosen:
+        scoring = _upsampled(tcam[:, class_id], upsample)
+        cutting = scoring if cut is None else _upsampled(cut if cut.ndim == 1 else cut[:, class_id], upsample)
         low, high = (cutting.min(), cutting.max()) if relative and t else (0.0, 1.0)
         found = runs_with_contrast(
             np.ascontiguousarray(cutting),
@@ -138,10 +157,10 @@ def find_candidates(
             float(flanks.power),
             flank_rounding == "truncate",
             float(outer_weight),
-            video_score_weight * float(video_scores[label]) if video_scores is not None else 0.0,
+            video_score_weight * float(video_scores[class_id]) if video_scores is not None else 0.0,
             zero_below,
         )
-        class_ids = np.full(len(found), label)
+        class_ids = np.full(len(found), class_id)
         parts.append(Candidates(Instances.unchecked(found[:, :2], found[:, 2], class_ids, "snippets"), found[:, 3]))
     return Candidates.concat(parts)
 
@@ -165,6 +184,18 @@ def _upsampled(curve: Float[np.ndarray, " t"], factor: int) -> Float[np.ndarray,
     if factor == 1 or len(curve) == 0:
         return curve
     return np.interp((np.arange(len(curve) * factor) + 0.5) / factor - 0.5, np.arange(len(curve)), curve)
+
+
+def _checked_curves(tcam: Curves, cut: Curves | None) -> tuple[Float[np.ndarray, "t c"], Curves | None]:
+    tcam = _checked(tcam, "the TCAM")
+    if tcam.ndim != 2:
+        raise InputError(f"the TCAM must be (snippets, classes), got shape {tcam.shape}")
+    if cut is not None:
+        t, c = tcam.shape
+        cut = _checked(cut, "the cutting curve")
+        if cut.shape not in {(t,), (t, c)}:
+            raise InputError(f"the cutting curve must be ({t},) or ({t}, {c}) like the TCAM, got {cut.shape}")
+    return tcam, cut
 
 
 def _checked(values: Curves, what: str) -> Float[np.ndarray, "..."]:
@@ -247,23 +278,32 @@ def runs_with_contrast(
                     if length >= min_length:
                         low, high = start / cells - before, i / cells + after
                         width = flank_scale * length**flank_power
-                        left, right, last = low - width, high + width, n / cells
-                        if truncate:
-                            left, right, last = np.trunc(left), np.trunc(right), last - 1.0
-                        inside, inside_length = _integral(total, low, high, cells)
-                        left_part, left_length = _integral(total, left, low, cells)
-                        right_part, right_length = _integral(total, high, min(right, last), cells)
-                        outside = left_length + right_length
-                        inner = inside / inside_length if inside_length > 0.0 else 0.0
-                        outer = (left_part + right_part) / outside if outside > 0.0 else 0.0
+                        contrast, inner = _contrast(total, low, high, width, cells, truncate, outer_weight)
                         found[count, 0] = low
                         found[count, 1] = high
-                        found[count, 2] = inner - outer_weight * outer + bonus
+                        found[count, 2] = contrast + bonus
                         found[count, 3] = inner
                         count += 1
                     start = -1
         starts, ends, n_below = next_starts, next_ends, n_here
     return found[:count].copy()  # the scratch space is for the worst case, and far larger
+
+
+@compiled
+def _contrast(
+    total: Floats, low: float, high: float, width: float, cells: int, truncate: bool, outer_weight: float
+) -> tuple[float, float]:
+    """Inner-Outer Contrast of [low, high) with flanks of that width, from the cumulative sum; and the inner mean."""
+    left, right, last = low - width, high + width, (len(total) - 1) / cells
+    if truncate:
+        left, right, last = np.trunc(left), np.trunc(right), last - 1.0
+    inside, inside_length = _integral(total, low, high, cells)
+    left_part, left_length = _integral(total, left, low, cells)
+    right_part, right_length = _integral(total, high, min(right, last), cells)
+    outside = left_length + right_length
+    inner = inside / inside_length if inside_length > 0.0 else 0.0
+    outer = (left_part + right_part) / outside if outside > 0.0 else 0.0
+    return inner - outer_weight * outer, inner
 
 
 @compiled

@@ -5,6 +5,7 @@ signed: it also weakens what the model has begun to doubt.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,12 +13,11 @@ from jaxtyping import Float
 
 from wtal.errors import InputError
 
-Source = Literal["raw", "delta"]
 First = Literal["raw", "nothing"]
 
 
 def delta_targets(
-    labels: Float[np.ndarray, "t c"],
+    targets: Float[np.ndarray, "t c"],
     previous: Float[np.ndarray, "t2 c2"] | None,
     *,
     scale: float = 1.0,
@@ -26,13 +26,13 @@ def delta_targets(
     """The change of the targets since the generation before (Eq. 8): positive where the model's belief has grown.
 
     Args:
-        labels: Targets G of this generation, (snippets, classes).
+        targets: Targets G of this generation, (snippets, classes).
         previous: Those of the generation before; None for the first generation.
         scale: What the change is multiplied by.
         first: What the first generation gives: itself (`raw`, as if the targets before were all 0), or `nothing`.
 
     Returns:
-        `scale * (labels - previous)`.
+        `scale * (targets - previous)`.
 
     >>> delta_targets(np.array([[0.5]]), np.array([[0.2]]), scale=2.0).round(6).tolist()
     [[0.6]]
@@ -40,13 +40,13 @@ def delta_targets(
     [[0.0]]
     """
     if previous is None:
-        return scale * labels if first == "raw" else np.zeros_like(labels)
-    if labels.shape != previous.shape:
+        return scale * targets if first == "raw" else np.zeros_like(targets)
+    if targets.shape != previous.shape:
         raise InputError(
-            f"labels of two generations must have one shape, got {labels.shape} now and {previous.shape} before: "
+            f"targets of two generations must have one shape, got {targets.shape} now and {previous.shape} before: "
             "they are not of the same video"
         )
-    return scale * (labels - previous)
+    return scale * (targets - previous)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Stage:
     """
 
     from_epoch: int
-    source: Source = "delta"
+    source: Literal["raw", "delta"] = "delta"
     scale: float = 1.0
     temperature: float = 0.1
     weight: float = 1.0
@@ -110,37 +110,18 @@ class Schedule:
 PAPER_SCHEDULE = Schedule(tuple(Stage(epoch) for epoch in (200, 215, 230, 245, 270, 290)), epochs=350)
 
 
-def _released() -> Schedule:
-    """The authors' code: labels G until epoch 250, then 2·ΔG, then 2.15·ΔG; a weight that grows by 3.5 % an epoch."""
-    stages = [
-        # (epoch, new labels, source, scale, temperature)
-        (200, True, "raw", 1.0, 0.02),
-        (230, True, "raw", 1.0, 0.02),
-        (245, True, "raw", 1.0, 0.02),
-        (251, False, "delta", 2.0, 0.02),
-        (260, True, "delta", 2.0, 0.002),
-        (275, True, "delta", 2.0, 0.002),
-        (300, True, "delta", 2.0, 0.0016),
-        (301, False, "delta", 2.15, 0.0016),
-    ]
-    return Schedule(
-        tuple(
-            Stage(
-                from_epoch=epoch,
-                relabel=relabel,
-                source=source,  # type: ignore[arg-type]
-                scale=scale,
-                temperature=temperature,
-                weight=10.0,
-                growth=1.035,
-                growth_from=200,
-                weight_cap=50.0,
-                delay=1 if epoch == 200 else 0,
-            )
-            for epoch, relabel, source, scale, temperature in stages
-        ),
-        epochs=350,
-    )
-
-
-RELEASED_SCHEDULE = _released()
+#: The authors' code: labels G until epoch 250, then 2·ΔG, then 2.15·ΔG; a weight that grows by 3.5 % an epoch.
+_growing = partial(Stage, weight=10.0, growth=1.035, growth_from=200, weight_cap=50.0)
+RELEASED_SCHEDULE = Schedule(
+    (
+        _growing(200, "raw", 1.0, temperature=0.02, delay=1),
+        _growing(230, "raw", 1.0, temperature=0.02),
+        _growing(245, "raw", 1.0, temperature=0.02),
+        _growing(251, "delta", 2.0, temperature=0.02, relabel=False),
+        _growing(260, "delta", 2.0, temperature=0.002),
+        _growing(275, "delta", 2.0, temperature=0.002),
+        _growing(300, "delta", 2.0, temperature=0.0016),
+        _growing(301, "delta", 2.15, temperature=0.0016, relabel=False),
+    ),
+    epochs=350,
+)

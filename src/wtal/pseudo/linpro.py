@@ -17,9 +17,8 @@ from jaxtyping import Float, Int
 
 from wtal.errors import InputError
 from wtal.instances import Instances
-from wtal.pseudo.flanks import QUARTER, Flanks
-from wtal.pseudo.least_norm import least_norm
-from wtal.pseudo.program import solve_elastic
+from wtal.pseudo.candidates import QUARTER, Flanks
+from wtal.pseudo.program import least_norm, solve_elastic
 
 Rows = Literal["sum", "mean"]
 Solution = Literal["least_norm", "vertex"]
@@ -114,14 +113,7 @@ def make_targets(
 
 
 def make_all_targets(
-    videos: Iterable[tuple[Instances, int]],
-    n_classes: int,
-    *,
-    workers: int = 1,
-    rows: Rows = "mean",
-    flanks: Flanks = QUARTER,
-    upper: float = np.inf,
-    solution: Solution = "least_norm",
+    videos: Iterable[tuple[Instances, int]], n_classes: int, *, workers: int = 1, **settings: Any
 ) -> list[Targets]:
     """`make_targets` of each video, in several processes if asked.
 
@@ -132,10 +124,7 @@ def make_all_targets(
         videos: Instances in snippets and number of snippets of each video.
         n_classes: Number of classes.
         workers: Number of processes.
-        rows: As for `make_targets`, like the following.
-        flanks: How wide the flanks are.
-        upper: Largest target allowed.
-        solution: Which of the minimal solutions is taken.
+        settings: Those of `make_targets`: rows, flanks, upper, solution.
 
     Returns:
         The targets of each video, in the order of `videos`.
@@ -145,18 +134,17 @@ def make_all_targets(
     """
     if workers < 1:
         raise InputError(f"workers must be 1 or more, got {workers}")
-    label = partial(_label, n_classes=n_classes, rows=rows, flanks=flanks, upper=upper, solution=solution)
+    make = partial(_make, n_classes, settings)
     if workers == 1:
-        return [label(video) for video in videos]
+        return [make(video) for video in videos]
     # Processes, as most of the work is small steps that hold the interpreter; started afresh, as a copy of a process
     # with running threads (torch has some) may hang.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(label, videos, chunksize=32))
+        return list(pool.map(make, videos, chunksize=32))
 
 
-def _label(video: tuple[Instances, int], **options: Any) -> Targets:
-    instances, n_snippets = video
-    return make_targets(instances, n_snippets, **options)
+def _make(n_classes: int, settings: dict[str, Any], video: tuple[Instances, int]) -> Targets:
+    return make_targets(*video, n_classes, **settings)
 
 
 def _groups(

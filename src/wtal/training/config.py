@@ -17,8 +17,8 @@ from wtal.evaluate.protocols import protocol_named
 from wtal.files import written_whole
 from wtal.pool import Pooling
 from wtal.propose import PAPER, Cut, Proposer
+from wtal.pseudo.candidates import QUARTER, Flanks
 from wtal.pseudo.delta import First, Schedule, Stage
-from wtal.pseudo.flanks import QUARTER, Flanks
 from wtal.pseudo.linpro import Rows, Solution
 from wtal.reading import read_yaml, refusing
 from wtal.typed import parse, plain

@@ -20,7 +20,7 @@ def beginning(recipe: Recipe, epochs: int) -> Recipe:
     >>> beginning(Recipe("rskp", 350, ((80, 5e-5), (350, 4e-5))), 200).learning_rate
     ((80, 5e-05), (200, 4e-05))
     """
-    first = first_labels(recipe)
+    first = first_targets(recipe)
     if epochs > recipe.epochs or (first is not None and epochs > first):
         ends = f"labels are made at epoch {first}" if first is not None else f"it ends at epoch {recipe.epochs}"
         raise InputError(f"the first {epochs} epochs of this recipe cannot be shared: {ends}")
@@ -33,7 +33,7 @@ def beginning(recipe: Recipe, epochs: int) -> Recipe:
     )
 
 
-def first_labels(recipe: Recipe) -> int | None:
+def first_targets(recipe: Recipe) -> int | None:
     """The epoch at whose start the first labels are made; None if none are."""
     return recipe.targets.stages[0].from_epoch if recipe.targets.stages else None
 

@@ -15,7 +15,7 @@ from wtal.errors import MissingExtraError
 from wtal.reading import refusing
 from wtal.video.decode import Geometry
 from wtal.video.extractor import Extractor, ExtractorOptions, Prepared, refuse_unused
-from wtal.video.lite0 import SIDE, WIDTH, Lite0, pooled
+from wtal.video.lite0 import SIDE, WIDTH, Lite0, channel_means
 from wtal.video.weights import read_state, sha256
 
 #: frames of a snippet that are looked at, evenly spread: neighbours are near enough to show motion, at 1/4 of the work
@@ -54,9 +54,9 @@ class Frames(Extractor):
         pixels = frames.flatten(0, 1).permute(0, 3, 1, 2).float().sub_(127).div_(128)  # as it was trained
         maps = self._network(pixels)
         maps = maps.unflatten(0, (n, p))
-        mean = pooled(maps.mean(dim=1))
+        mean = channel_means(maps.mean(dim=1))
         # where a snippet has one frame there is no change
-        change = pooled((maps[:, 1:] - maps[:, :-1]).abs().mean(dim=1)) if p > 1 else torch.zeros_like(mean)
+        change = channel_means((maps[:, 1:] - maps[:, :-1]).abs().mean(dim=1)) if p > 1 else torch.zeros_like(mean)
         return torch.cat([mean, change], dim=1).cpu().numpy()
 
 

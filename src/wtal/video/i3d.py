@@ -33,7 +33,7 @@ LAYERS: dict[str, tuple[Any, ...]] = {
     "Mixed_5b": (256, 160, 320, 32, 128, 128),
     "Mixed_5c": (384, 192, 384, 48, 128, 128),
 }
-WIDTH = 1024
+I3D_WIDTH = 1024
 CHANNELS = {"rgb": 3, "flow": 2}
 
 

@@ -97,6 +97,6 @@ class Lite0(nn.Module):
         self.load_state_dict(state)
 
 
-def pooled(maps: Float[Tensor, "n d h w"]) -> Float[Tensor, "n d"]:
+def channel_means(maps: Float[Tensor, "n d h w"]) -> Float[Tensor, "n d"]:
     """The mean of each channel over the picture."""
     return torch.flatten(maps, 2).mean(dim=2)

@@ -12,10 +12,10 @@ from wtal.errors import InputError
 from wtal.video.decode import Geometry, middle_square
 from wtal.video.extractor import Extractor, ExtractorOptions, FlowMethod, Prepared, refuse_unused
 from wtal.video.flow import optical_flow
-from wtal.video.i3d import WIDTH
+from wtal.video.i3d import I3D_WIDTH
 from wtal.video.i3d_weights import load_i3d
 
-SIDE = 224
+_SIDE = 224
 OPTION = {"rgb": "weights", "flow": "flow_weights"}
 
 
@@ -30,7 +30,7 @@ class TwoStream(Extractor):
         loaded = {stream: load_i3d(path, stream) for stream, path in weights.items()}
         self._networks = {stream: network.to(self._device) for stream, (network, _) in loaded.items()}
         self.weights = {stream: file.sha256 for stream, (_, file) in loaded.items()}
-        self.streams = dict.fromkeys(weights, WIDTH)
+        self.streams = dict.fromkeys(weights, I3D_WIDTH)
         self.flow = flow if "flow" in weights else None
 
     def picks(self, length_frames: int) -> tuple[int, ...]:
@@ -42,9 +42,9 @@ class TwoStream(Extractor):
         prepared = {}
         if "rgb" in self.streams:
             colour = frames if self.flow is None else frames[:-1]
-            prepared["rgb"] = middle_square(colour, SIDE)
+            prepared["rgb"] = middle_square(colour, _SIDE)
         if self.flow is not None:
-            prepared["flow"] = middle_square(optical_flow(frames, self.flow), SIDE)
+            prepared["flow"] = middle_square(optical_flow(frames, self.flow), _SIDE)
         return prepared
 
     @torch.inference_mode()

@@ -7,13 +7,12 @@ by generation. The bar is the activation map itself: labels that rank snippets w
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from wtal.figures.page import Plot, Section
+from wtal.figures.page import PageBlock, Plot
 from wtal.figures.table import Cell, Column, Table, measured
 from wtal.formats.targets import VideoTargets
 from wtal.maps import mean_map
-from wtal.paper import variants
-from wtal.paper.experiment import Experiment, Setting
 from wtal.paper.plan import PlannedRun, Variant
+from wtal.paper.setting import Setting, way_of
 from wtal.paper.trained import TrainedRuns
 from wtal.propose import Nms, Proposer
 from wtal.pseudo.linpro import Rows
@@ -22,21 +21,15 @@ from wtal.report.targets import quality_over_epochs
 from wtal.training.config import TargetSettings
 
 
-def wanted(setting: Setting) -> list[Variant]:
-    """The base model, raw labels of NMS and of fusion, and Δ labels."""
-    stem, recipe = setting.stem, setting.recipe
-    return [
-        variants.base(stem, recipe),
-        variants.raw_labels(stem, recipe, "nms"),
-        variants.raw_labels(stem, recipe, variants.way_of(recipe.targets.proposer)),
-        variants.delta_targets(stem, recipe),
-    ]
+def target_variants(setting: Setting) -> list[Variant]:
+    """The base model, raw targets of NMS and of fusion, and Δ targets."""
+    return [setting.base(), setting.raw_targets("nms"), setting.raw_targets(), setting.delta_targets()]
 
 
-def section(setting: Setting, trained: TrainedRuns) -> Section:
+def target_tables(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
     """Labels of one model in several ways, and labels in training generation by generation."""
-    base, *others = (variant.name for variant in wanted(setting))
-    names = ("NMS, raw", f"{variants.way_of(setting.recipe.targets.proposer)}, raw", "Δ labels")
+    base, *others = target_variants(setting)
+    names = ("NMS, raw", f"{way_of(setting.recipe.targets.proposer)}, raw", "Δ labels")
     generations = {
         name: [
             label_qualities(trained.job(variant, seed).run, trained.store, trained.truth, setting.protocols[0])
@@ -46,29 +39,25 @@ def section(setting: Setting, trained: TrainedRuns) -> Section:
     }
     figure = quality_over_epochs((name, number, runs) for number, (name, runs) in enumerate(generations.items()))
     said = "How well labels rank snippets inside an action above those outside, on training videos."
-    return Section(
-        "labels",
-        "Pseudo labels",
-        (
-            _one_model(setting, trained, base),
-            _in_training(setting, trained, generations),
-            Plot("label-quality", figure, said),
-        ),
-    )
+    return [
+        _one_model(setting, trained, base),
+        _in_training(setting, trained, generations),
+        Plot("label-quality", figure, said),
+    ]
 
 
-def _one_model(setting: Setting, trained: TrainedRuns, base: str) -> Table:
-    labels = setting.recipe.targets
+def _one_model(setting: Setting, trained: TrainedRuns, base: Variant) -> Table:
+    own = setting.recipe.targets
     ways: list[tuple[str, Proposer, Rows]] = [
         (f"{name}, rows {rows}", made_by, rows)
-        for name, made_by in (("NMS", labels.proposer.by(Nms)), (variants.way_of(labels.proposer), labels.proposer))
+        for name, made_by in (("NMS", own.proposer.by(Nms)), (way_of(own.proposer), own.proposer))
         for rows in ("sum", "mean")
     ]
     jobs = [trained.job(base, seed) for seed in trained.seeds]
     rows = [("the activation map itself", *_measures([_quality(trained, job) for job in jobs]))]
     for name, proposer, kind in ways:
         # background is a class of its own, which changes no other's labels
-        settings = replace(labels, proposer=proposer, rows=kind, background=False)
+        settings = replace(own, proposer=proposer, rows=kind, background=False)
         rows.append((name, *_measures([_quality(trained, job, settings) for job in jobs])))
     said = (
         f"Recipe {setting.stem}, the model at epoch {jobs[0].recipe.epochs}, dropout off, {trained.said_seeds}. "
@@ -100,8 +89,8 @@ def _quality(trained: TrainedRuns, job: PlannedRun, settings: TargetSettings | N
         return judge.judge({name: mean_map(streams).tcam for name, streams in maps.items()})
     tags = trained.store.tags(split)
     made = targets_from(maps.values(), tags, settings, temperature=settings.stages[0].temperature)
-    labels = VideoTargets.split(list(maps), [len(streams[0].tcam) for streams in maps.values()], made.targets)
-    return judge.judge(labels, dict(zip(maps, made.instances, strict=True)))
+    targets = VideoTargets.split(list(maps), [len(streams[0].tcam) for streams in maps.values()], made.targets)
+    return judge.judge(targets, dict(zip(maps, made.instances, strict=True)))
 
 
 def _in_training(
@@ -122,6 +111,3 @@ def _in_training(
     )
     said = f"Recipe {setting.stem}, {trained.said_seeds}, mAP by {setting.protocols[0]}."
     return Table("labels-in-training", "Labels in training, %", heads, tuple(rows), said, sections=sections)
-
-
-EXPERIMENT = Experiment("labels", "Quality of the pseudo labels", wanted, section)
