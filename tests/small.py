@@ -25,6 +25,17 @@ targets:
 test: {protocols: [thumos14]}
 """
 
+#: a detector that is taught in a second
+DETECTOR = """
+model: detector
+model_options: {width: 8, averaging: 0.9}
+epochs: 1
+batch_videos: 4
+learning_rate: [[1, 3e-3]]
+boxes: {least_weight: 0.4}
+test: {protocols: [thumos14], pool: {weight: 0.5}}
+"""
+
 
 def make_store(path: Path, *, seed: int = 0, n_train: int = 13, n_test: int = 3) -> Store:
     rng = np.random.default_rng(seed)

@@ -269,7 +269,7 @@ def test_train_and_localize_from_video_files(videos, tmp_path, capsys):
     assert json.loads((run / "model" / "model.json").read_text())["extraction"]["extractor"] == "my_extractor:waves"
 
     out = tmp_path / "found.json"
-    main(["localize", str(run), str(videos / "a.mp4"), "-o", str(out)])
+    main(["localize", str(run), str(videos / "a.mp4"), "-o", str(out), "--all"])
     shown = capsys.readouterr().out
     assert "Rise" in shown
     from_video = json.loads(out.read_text())["results"]["a"]
@@ -296,8 +296,8 @@ def test_train_and_localize_from_video_files(videos, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["localize", str(run), str(videos / "a.mp4")])
     assert "say what makes them, such as --extractor" in capsys.readouterr().err.replace("\n", " ")
-    main(["localize", str(run), str(videos / "a.mp4"), "--extractor", "my_extractor:waves", "--top", "1"])
-    assert "the 1 most confident of" in capsys.readouterr().out.replace("\n", " ")
+    main(["localize", str(run), str(videos / "a.mp4"), "--extractor", "my_extractor:waves", "--top", "1", "--all"])
+    assert "the 1 best of" in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_train_says_what_it_wants(tmp_path, videos, capsys):

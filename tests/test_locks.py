@@ -27,9 +27,10 @@ with held(Path(sys.argv[1]), beside=sys.argv[2] == "beside"):
     print("held", flush=True)
     sys.stdin.read()
 """
-#: a child of a fork goes on after its parent has been killed
+#: a child of a fork goes on after its parent has been killed; it says so, since it lets go as the first thing it does
 HOLD_AND_FORK = HOLD.replace(
-    '    print("held"', '    import os\n    if not os.fork(): __import__("time").sleep(600)\n    print("held"'
+    '    print("held", flush=True)\n',
+    '    import os, time\n    if not os.fork():\n        print("held", flush=True)\n        time.sleep(600)\n',
 )
 
 Start = Callable[..., "subprocess.Popen[str]"]

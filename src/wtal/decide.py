@@ -122,7 +122,7 @@ def marks(
     >>> marks(Instances([[0.0, 6.4], [1.0, 2.0]]), TimeBase(), 10)
     [('whole_video',), ()]
     """
-    end_s = min(duration_s, float(clock.to_seconds(np.array(float(n_snippets)))))
+    end_s = min(duration_s, float(clock.to_seconds(np.array([float(n_snippets)]))[0]))
     found: list[tuple[Mark, ...]] = []
     for start, end in instances.segments:
         if start < clock.snippet_s and end > end_s - clock.snippet_s:

@@ -18,8 +18,10 @@ EXTRA_OF = {
     "fsspec": "remote",
     "s3fs": "remote",
     "ray": "ray",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
-_IMPLIED = {"video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}}
+_IMPLIED = {"video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}, "serve": {"train"}}
 
 
 class InputError(ValueError):
@@ -52,7 +54,7 @@ def install_line(extras: Iterable[str]) -> str:
 
     asked = set(extras)
     implied = {other for extra in asked for other in _IMPLIED.get(extra, ())}
-    named = sorted(asked - implied, key=["train", "video", "flow", "frames", "report", "h5", "tb"].index)
+    named = sorted(asked - implied, key=["train", "video", "flow", "frames", "report", "serve", "h5", "tb"].index)
     try:
         installer = (metadata.distribution("wtal").read_text("INSTALLER") or "").strip()
     except metadata.PackageNotFoundError:  # run from a checkout that is not installed

@@ -250,6 +250,13 @@ class Localizer:
         progress: Progress = silent,
     ) -> dict[str, Instances]:
         """Instances of each video of a store, or of one of its splits."""
+        self.refuse_other_features(store)
+        names = store.names(split)
+        found = engine.stream(partial(_each, localizer=self, store=store, proposer=proposer), names, chunk=16)
+        return dict(zip(names, tracked(found, "localizing", progress, total=len(names)), strict=True))
+
+    def refuse_other_features(self, store: Store) -> None:
+        """Make sure that a store's features are of the kind that the model has learned from."""
         made = read_extraction(store.extraction)
         if made is not None and self.card.extraction is not None:
             self.card.extraction.refuse_other(made, f"the features of {store.path}", "this model")
@@ -258,9 +265,6 @@ class Localizer:
                 f"the model wants features of the streams {dict(self.card.streams)}, "
                 f"{store.path} has {dict(store.streams)}"
             )
-        names = store.names(split)
-        found = engine.stream(partial(_each, localizer=self, store=store, proposer=proposer), names, chunk=16)
-        return dict(zip(names, tracked(found, "localizing", progress, total=len(names)), strict=True))
 
     def video(
         self,

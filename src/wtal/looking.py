@@ -75,7 +75,7 @@ def look(
         try:
             left_s[name] = probe(path).duration_s or 0.0
         except InputError as error:
-            yield name, _left_out(error, skip_bad)
+            yield name, left_out(error, skip_bad)
     before = accumulate(left_s.values(), initial=0.0)
     items = [(files[name], before_s) for name, before_s in zip(left_s, before, strict=False)]
     total_s = sum(left_s.values())
@@ -83,7 +83,7 @@ def look(
     task = partial(_seen, localizer=localizer, opened=opened, proposer=proposer, total_s=total_s, progress=heard)
     for (name, length_s), (_, before_s), seen in zip(left_s.items(), items, engine.stream(task, items), strict=True):
         if isinstance(seen, InputError):
-            yield name, _left_out(seen, skip_bad)
+            yield name, left_out(seen, skip_bad)
             continue
         if journal is not None:
             journal.add(name, prints[name], seen)
@@ -116,7 +116,8 @@ def _seen(
             yield Seen(ranked, clock, len(made.array), made.duration_s)
 
 
-def _left_out(error: InputError, skip_bad: bool) -> InputError:
+def left_out(error: InputError, skip_bad: bool) -> InputError:
+    """The error of a file that cannot be read, if such files may be left out; otherwise it is raised."""
     if not skip_bad:
         raise InputError(f"{error} (what is done is kept; --skip-bad leaves such files out)") from error
     return error

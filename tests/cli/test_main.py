@@ -60,7 +60,7 @@ def test_options_and_presets_change_the_outcome(maps, tmp_path):
         "timid-nms": ["--combine=nms", "--combine.threshold", "0.95"],
         "soft": ["--combine", "soft_nms", "--combine.sigma", "0.3", "--combine.min-score", "0.0"],
     }.items():
-        main(["localize", "--tcam", str(maps), "-o", str(tmp_path / f"{name}.csv"), *options])
+        main(["localize", "--tcam", str(maps), "--all", "-o", str(tmp_path / f"{name}.csv"), *options])
         outcomes.append((tmp_path / f"{name}.csv").read_text())
     assert outcomes[0] == outcomes[1]
     assert len(set(outcomes)) == len(outcomes) - 1

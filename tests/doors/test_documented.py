@@ -130,7 +130,7 @@ def test_generated_data_trains_localizes_and_is_scored_without_a_network(run: Ru
         ["data", "synthesize", "-o", "demo-store", *small],
         ["data", "check", "demo-store"],
         ["train", "short.yaml", "--data", "demo-store"],
-        ["localize", "runs/short-seed0", "--features", "demo-store", "--split", "test", "-o", "found.json"],
+        ["localize", "runs/short-seed0", "--features", "demo-store", "--split", "test", "--all", "-o", "found.json"],
         ["evaluate", "found.json", "demo-store/gt.json", "--protocol", "thumos14", "--split", "test"],
         ["report", "runs/short-seed0", "-o", "report.html"],
         ["paper", "components", "--data", "demo-store", "--out", "out", "--dry-run"],

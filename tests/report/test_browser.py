@@ -1,36 +1,23 @@
 """The page as a person meets it: in a browser, on a small screen, in the dark, on paper."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from browser import chromium
 from wtal.figures.page import Page, Plot, Section, Text, render
 from wtal.figures.table import Column, Table
 from wtal.figures.timeline import timeline
 from wtal.report.build import report
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'wtal[dev]'")
-
-#: by the names that Debian and others give it
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator["playwright.Browser"]:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium in CI; .ci/run ought to have installed it")
-        pytest.skip("needs Chromium, such as Debian's package chromium")
-    with playwright.sync_playwright() as started:
-        # the sandbox needs rights that containers and root do not have; the page is our own
-        opened = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
+def browser() -> Iterator[Any]:
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +55,31 @@ def test_figures_and_tables_are_there_and_the_console_is_empty(browser, address:
     assert Path(downloading.value.path()).read_text().startswith("recipe,seeds,")
     page.locator("nav a", has_text="Errors").click()
     assert page.locator("#errors").bounding_box()["y"] >= 0
+    page.close()
+
+
+def test_the_reader_chooses_a_video_without_any_script(browser, address: str) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(address)
+    options = page.locator(".choice option").all_inner_texts()
+    assert len(options) == 7
+    for title in (options[0], options[4]):
+        page.locator(".choice select").select_option(label=title)
+        shown = page.locator(".choice > .option:visible")
+        assert shown.count() == 1
+        assert shown.locator("figcaption").inner_text().startswith(title.rpartition(" (")[0])
+    page.close()
+
+
+def test_on_a_small_screen_figures_scroll_and_say_so(browser, address: str) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(address)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    caption = page.locator("#figure-classes figcaption")
+    assert "scroll" in caption.evaluate("element => getComputedStyle(element, '::after').content")
+    picture = page.locator("#figure-classes .scroll")
+    assert picture.evaluate("element => element.scrollWidth > element.clientWidth")
+    assert caption.bounding_box()["y"] < picture.bounding_box()["y"]
     page.close()
 
 

@@ -10,10 +10,15 @@ import pytest
 from small import make_store
 from wtal.cli import main
 from wtal.data.store import Store
+from wtal.decide import decide
 from wtal.errors import InputError
 from wtal.figures.table import Measure
+from wtal.formats import read_predictions, write_predictions
+from wtal.localize import read_card
 from wtal.report.build import build, report
 from wtal.report.runs import load
+from wtal.report.summary import _difference
+from wtal.report.videos import evenly
 
 
 def copied(run: Path, folder: Path) -> Path:
@@ -29,8 +34,11 @@ def test_the_summary_is_the_runs_evaluation_with_its_spread_over_seeds(runs: lis
     scores = [json.loads((run / "evaluation.json").read_text())["thumos14"]["average"]["0.1:0.7"] for run in runs]
     tiny, base = table(page, "scores-thumos14").rows
     assert (tiny[0], tiny[1], base[0], base[1]) == ("tiny", "0, 1", "base", "0")
-    assert tiny[-1] == Measure((scores[0], scores[1]))
-    assert base[-1] == Measure((scores[2],))
+    assert tiny[-2] == Measure((scores[0], scores[1]))
+    assert base[-2] == Measure((scores[2],))
+    # the difference to the first recipe, whose spread nobody knows from one seed
+    assert tiny[-1] is None
+    assert base[-1] == f"{scores[2] - (scores[0] + scores[1]) / 2:+.1f} ?"
     each = table(page, "runs-thumos14")
     assert [row[0] for row in each.rows] == ["tiny-seed0", "tiny-seed1", "base-seed0"]
     assert page.problems == ()
@@ -40,7 +48,10 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(runs: list[Path], tm
     out = tmp_path / "report.html"
     main(["report", *map(str, runs), "-o", str(out), "--tables", str(tmp_path / "tables")])
     text = out.read_text()
-    for name in ("summary", "training", "classes", "precision", "errors", "labels", "videos", "configuration"):
+    for name in (
+        *("summary", "videos", "found", "confidence", "training"),
+        *("classes", "precision", "errors", "labels", "configuration"),
+    ):
         assert f'<section id="{name}">' in text
     for name in ("map-over-tiou", "map-over-epochs", "losses", "classes", "precision-recall", "errors", "labels"):
         assert f'id="figure-{name}"' in text
@@ -99,8 +110,8 @@ def test_a_run_that_has_not_ended_is_named_and_the_rest_is_shown(runs: list[Path
     text = (tmp_path / "r.html").read_text()
     assert "has not ended" in text
     alone = report([begun], tmp_path / "alone.html")
-    assert table(alone, "scores-thumos14").rows[0][2:] == ()
-    assert "Nothing to show" in (tmp_path / "alone.html").read_text()
+    assert "scores-thumos14" not in [table.name for table in alone.tables()]
+    assert [section.name for section in alone.sections] == ["training", "labels", "configuration"]
 
 
 def test_missing_labels_model_and_evaluation_are_named(runs: list[Path], tmp_path: Path) -> None:
@@ -138,10 +149,75 @@ def test_a_data_set_that_has_moved_is_named_or_given(runs: list[Path], store: St
         load([run], data=other.path)
 
 
+@pytest.fixture
+def without_truth(runs: list[Path], store: Store, tmp_path: Path) -> tuple[Path, Path]:
+    """A run of somebody who has tags and no times, and its data set."""
+    data = Path(shutil.copytree(store.path, tmp_path / "store"))
+    (data / "gt.json").unlink()
+    run = copied(runs[0], tmp_path)
+    (run / "evaluation.json").write_text("{}")
+    return run, data
+
+
+def test_without_truth_the_page_is_about_what_was_found_and_tags(
+    without_truth: tuple[Path, Path], store: Store, tmp_path: Path
+) -> None:
+    run, data = without_truth
+    page = report([run], tmp_path / "r.html", data=data)
+    names = [section.name for section in page.sections]
+    assert names == ["summary", "videos", "found", "confidence", "training", "configuration"]
+    assert page.problems == ()
+    assert all(section.blocks for section in page.sections)
+    (choice,) = page.choices()
+    assert {title for title, _ in choice.options} == set(store.names("test"))
+
+    # the table is what the decisions and the tags say, counted another way
+    found = read_predictions(run / "predictions.json", store.classes)
+    confidence = read_card(run).calibration
+    tags = store.tag_ids()
+    pairs = {(v, c) for v, one in found.items() for c in decide(one, confidence).instances.class_ids.tolist()}
+    carried = {(v, c) for v in found for c in tags[v]}
+    everything = table(page, "found-classes").rows[0]
+    assert [cell.mean for cell in everything[1:3]] == [len(carried), len(pairs)]
+    right = len(pairs & carried)
+    assert everything[3].mean == pytest.approx(100 * right / len(pairs))
+    assert everything[4].mean == pytest.approx(100 * right / len(carried))
+    assert len(table(page, "doubtful").rows) == len(found)
+    assert "not of the times" in (tmp_path / "r.html").read_text()
+
+
+def test_without_test_videos_it_is_about_held_out_training_videos(
+    without_truth: tuple[Path, Path], store: Store
+) -> None:
+    run, data = without_truth
+    ranked = read_predictions(run / "predictions.json", store.classes)
+    name = store.names("train")[0]
+    (run / "predictions.json").unlink()
+    write_predictions(run / "held-out.json", {name: next(iter(ranked.values()))}, store.classes)
+    page = build(load([run], data=data))
+    found = next(section for section in page.sections if section.name == "found")
+    assert "by a model that was trained without it" in found.blocks[0].text
+    assert [row[0] for row in table(page, "doubtful").rows] == [name]
+
+
+def test_a_difference_within_the_spread_of_seeds_is_marked() -> None:
+    near, far = Measure((45.0, 47.0)), Measure((55.0, 55.5))
+    assert _difference(near, Measure((45.0, 46.0))) == "+0.5 ≈"
+    assert _difference(far, near) == "+9.2"
+    assert _difference(None, near) is None
+
+
+def test_many_videos_are_taken_evenly_from_the_worst_to_the_best() -> None:
+    names = [f"v{number:03d}" for number in range(99)]
+    chosen = evenly(names, 24)
+    assert (chosen[0], chosen[-1], len(chosen)) == ("v000", "v098", 24)
+    assert evenly(names[:5], 24) == names[:5]
+
+
 def test_one_seed_twice_is_said(runs: list[Path], tmp_path: Path) -> None:
     page = build(load([runs[0], copied(runs[0], tmp_path)]))
     assert any("several runs have the seed 0" in problem for problem in page.problems)
-    assert table(page, "scores-thumos14").rows[0][-1].spread == 0.0
+    assert table(page, "scores-thumos14").rows[0][-1].spread == 0.0  # one recipe alone has no Δ
 
 
 def test_many_classes_are_the_best_and_the_worst(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

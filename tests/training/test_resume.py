@@ -163,3 +163,16 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_serves(
     shutil.rmtree(last)
     train(recipe, store, run, resume=True)
     assert outcome(run) == outcome(whole_run)
+
+
+def test_what_a_kill_leaves_among_checkpoints_is_tidied_and_the_one_set_aside_is_back(tmp_path: Path) -> None:
+    """A kill may come right before old ones are removed, or between the two renames that replace one."""
+    for name in ("epoch-0001-step-0000", "epoch-0002-step-0000", ".epoch-0003-step-0000.replaced"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "state.json").write_text(name)
+    (tmp_path / ".epoch-0003-step-0000.partial").mkdir()
+    checkpoint.tidy(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["epoch-0002-step-0000", "epoch-0003-step-0000"]
+    last = checkpoint.newest(tmp_path)
+    assert last is not None
+    assert (last / "state.json").read_text() == ".epoch-0003-step-0000.replaced"

@@ -179,7 +179,7 @@ def test_localize_on_the_command_line(
     from wtal.cli import main
 
     out = tmp_path / "found.json"
-    main(["localize", str(whole_run), "--features", str(store.path), "--split", "test", "-o", str(out)])
+    main(["localize", str(whole_run), "--features", str(store.path), "--split", "test", "--all", "-o", str(out)])
     assert out.read_bytes() == (whole_run / "predictions.json").read_bytes()
     main(["localize", "--features", str(store.path), "--offset-snippets", "-0.5", str(whole_run), "-o", str(out)])
     assert len(read_predictions(out, store.classes)) == len(store)

@@ -19,7 +19,9 @@ COMMANDS = {
     "calibrate": "Fit a run's confidence to tagged videos that it has not learned from.",
     "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
+    "view": "A page with the video, what was found when, and what the model sees.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
+    "serve": "Runs with their videos in a browser, live; correct what is wrong.",
     "paper": "One of the paper's tables or figures, from training to the page.",
     "completion": "A script with which your shell completes all of this.",
     "help": "The options of a command, such as wtal help train.",
@@ -31,6 +33,8 @@ _EXTRAS = {
     "calibrate": ("train",),
     "tune": ("train",),
     "report": ("report",),
+    "view": ("train",),
+    "serve": ("serve",),
     "paper": ("train", "report"),
 }
 

@@ -91,10 +91,10 @@ def _print(fitted: "Calibration", evidence: "Judged") -> None:
         title = "\nconfidence of a fit to other videos (cross-validated), and what comes true"
         print_table(("confidence", "class is right", "instances"), rows, title=title, left=())
         print(f"mean error: {checked.error:.1f} points")
-    rows = []
+    asked = []
     for precision in (0.8, 0.9, 0.95):
         try:
-            rows.append((f"{precision:g}", f"{100 * fitted.least_for(precision):.0f} %"))
+            asked.append((f"{precision:g}", f"{100 * fitted.least_for(precision):.0f} %"))
         except InputError:
-            rows.append((f"{precision:g}", "not reached"))
-    print_table(("--precision", "least confidence"), rows, title="\nwhat wtal localize --precision asks for", left=())
+            asked.append((f"{precision:g}", "not reached"))
+    print_table(("--precision", "least confidence"), asked, title="\nwhat wtal localize --precision asks for", left=())

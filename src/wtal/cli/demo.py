@@ -176,7 +176,7 @@ def _print_next(output: Path) -> None:
     steps = {
         "picture": f"{output / 'timeline.png'}",
         "trained runs": f"{run}, {output / 'gaufuse'}  (recipe, losses, boxes or labels, checkpoints, model)",
-        "localize": f"wtal localize {run} --features {store} --split test -o found.json",
+        "localize": f"wtal localize {run} --features {store} --split test --all -o found.json",
         "evaluate": f"wtal evaluate {output / 'rskp-nms.json'} {store / 'gt.json'} --diagnose",
         "train": f"wtal train demo --data {store} --seed 1",
         "report": f"wtal report {run} {output / 'gaufuse'} {output / 'rskp'} -o report.html",

@@ -3,17 +3,20 @@
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from wtal.annotations import Annotations, Video
 from wtal.cli.table import print_table
 from wtal.errors import InputError
-from wtal.formats import FORMATS, NAMES
+from wtal.formats import FORMATS, NAMES, write
+from wtal.formats.form import Given
+from wtal.instances import Instances
 from wtal.propose import Cut
 
 if TYPE_CHECKING:
     from wtal.decide import Decision
     from wtal.evaluate.calibration import Calibration
-    from wtal.instances import Instances
     from wtal.looking import Seen
 
 
@@ -22,30 +25,40 @@ class Output:
 
     def __init__(self, path: Path, form: str | None) -> None:
         self.path, self._form = path, form
+        #: whether it is a page to watch
+        self.page = form is None and path.suffix.lower() in (".html", ".htm")
+        if self.page:
+            return
         ending = next((end for end in sorted(FORMATS, key=len)[::-1] if path.name.lower().endswith(end)), None)
         if form is None and ending is None:
             raise InputError(
-                f"{path} does not end with {', '.join(FORMATS)}, so its form is not known; --form names one, and then "
-                "-o may be a folder, for a file for each video"
+                f"{path} does not end with {', '.join(FORMATS)} or .html, so its form is not known; --form names one, "
+                "and then -o may be a folder, for a file for each video"
             )
         module = NAMES[form] if form is not None else FORMATS[ending or ""]
+        self._refuse_incomplete(module)
         #: whether it is one file for one video
         self.single = "several videos" not in module.HOLDS and ending is not None and FORMATS[ending] is module
 
+    def _refuse_incomplete(self, module: ModuleType) -> None:
+        """Refuse a form that has to be told more than is known here, such as a frame rate, while nothing is lost."""
+        tried = Video("", 2.0, Instances([[0.0, 1.0]]))
+        try:
+            module.write(Annotations(("any",), {"any": tried}, predicted=True), Given())
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}. Write .json, and then: wtal formats convert") from error
+
     def check(self, names: Collection[str]) -> None:
         """Refuse several videos where one fits."""
-        if self.single and len(names) > 1:
+        if not self.page and self.single and len(names) > 1:
             form = self._form or self.path.suffix.lstrip(".").lower()
             raise InputError(
                 f"{self.path} can hold one video, and there are {len(names)}: -o FOLDER --form {form} writes a file "
                 "for each"
             )
 
-    def write(self, predictions: "Mapping[str, Instances]", classes: Sequence[str]) -> None:
+    def write(self, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:
         """Write the instances of all videos."""
-        from wtal.annotations import Annotations, Video
-        from wtal.formats import write
-
         videos = {name: Video("", None, instances) for name, instances in predictions.items()}
         write(self.path, Annotations(tuple(classes), videos, predicted=True), form=self._form)
 
@@ -57,15 +70,16 @@ class Choice:
         from wtal.localize import least_confidence
 
         self.everything, self.confidence = everything, confidence
-        self._least = least_confidence(confidence, precision)  # which refuses what cannot be
+        #: what the confidence must be at least
+        self.least = 0.0 if everything else least_confidence(confidence, precision)
 
-    def __call__(self, ranked: "Instances") -> "Decision":
+    def __call__(self, ranked: Instances) -> "Decision":
         """What is given of a video's ranked list."""
         from wtal.decide import Decision, decide
 
         if self.everything:
             return Decision(ranked)
-        return decide(ranked, self.confidence, least_confidence=self._least)
+        return decide(ranked, self.confidence, least_confidence=self.least)
 
     def said(self) -> str:
         """What the numbers mean, in a line."""

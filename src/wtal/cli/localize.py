@@ -23,6 +23,8 @@ from wtal.typed import choices
 if TYPE_CHECKING:
     from wtal.localize import Localizer
     from wtal.looking import Journal, Seen
+    from wtal.video.extractor import Extractor
+    from wtal.video.snippets import Sampling
 
 T = TypeVar("T")
 _DEFAULT = Path("predictions.json")
@@ -76,9 +78,9 @@ def main(arguments: Sequence[str]) -> None:
             tcam: .npz file with names, lengths, tcam, video_scores and classes (see docs/how-to/plug-in.md).
             features: Store of the videos to find instances in.
             split: Only the store's videos of this split.
-            output: File to write, in the form that its ending says; by default predictions.json, but nothing is
-                written for video files. With video files each is kept when it is done: the same command goes on after
-                Ctrl-C, and looks at new videos alone.
+            output: File to write, in the form that its ending says, or .html for a page to watch video files in. By
+                default predictions.json, but nothing is written for video files. Of these each is kept when it is done:
+                the same command goes on after Ctrl-C, and looks at new videos alone.
             form: The form, whatever the ending; with -o FOLDER, a file for each video.
             everything: Give the ranked list instead of a decision.
             precision: Decide such that this share of instances has the right class, such as 0.9.
@@ -112,6 +114,8 @@ def main(arguments: Sequence[str]) -> None:
         if form is not None and output is None:
             raise InputError(f"--form {form} is of what is written: name it with -o")
         sink = Output(output or _DEFAULT, form)
+        if sink.page and not videos:
+            raise InputError(f"{sink.path} is a page of video files; that of a store: wtal view RUN --features STORE")
         if threads is not None:
             use_threads(threads)
         if run is None:
@@ -209,6 +213,9 @@ def _with_videos(
     if given and "extractor" not in given and localizer.card.extraction is not None:
         given["extractor"] = localizer.card.extraction.extractor
     opened = localizer.open_extractor(ExtractorOptions(**given) if given else None, device=device)
+    if output is not None and output.page:
+        _write_page(localizer, run, files, opened, output.path, proposer, choice, skip_bad=skip_bad)
+        return
     journal = None if output is None else _journal(output.path, localizer, run, proposer, asked)
     found: dict[str, Seen] = {}
     broken: dict[str, InputError] = {}
@@ -239,15 +246,52 @@ def _with_videos(
             write_found(output, found, localizer.classes, choice)
         elif found:
             print(choice.said(), file=sys.stderr)
-    for error in broken.values():
-        print(f"left out: {error}", file=sys.stderr)
     if stopped:
         kept = "; the same command goes on from there" if journal is not None else ""
         print(f"stopped; {len(found)} of {len(files)} videos are done{kept}", file=sys.stderr)
         sys.exit(130)
+    _end_with(broken, files)
+
+
+def _end_with(broken: Mapping[str, InputError], files: Mapping[str, Path]) -> None:
+    """Name the files that were left out; the exit code says that there are some."""
+    for error in broken.values():
+        print(f"left out: {error}", file=sys.stderr)
     if broken:
         print(f"{len(broken)} of {len(files)} files cannot be read and are left out", file=sys.stderr)
         sys.exit(1)
+
+
+def _write_page(
+    localizer: "Localizer",
+    run: Path,
+    files: Mapping[str, Path],
+    opened: "tuple[Extractor, Sampling]",
+    page: Path,
+    proposer: Proposer,
+    choice: Choice,
+    *,
+    skip_bad: bool,
+) -> None:
+    """Write a page with the videos and what is found in them; its slider begins where the decision is."""
+    from wtal.looking import left_out
+    from wtal.view import write_page
+    from wtal.view.build import payloads_of_files
+
+    made: list[dict[str, Any]] = []
+    broken: dict[str, InputError] = {}
+    with showing("looking", note=at_video) as progress:
+        for name, path in files.items():
+            try:
+                made += payloads_of_files(
+                    localizer, {name: path}, opened, page, run=run.name, proposer=proposer, progress=progress
+                )
+            except InputError as error:
+                broken[name] = left_out(error, skip_bad)
+    if made:
+        write_page(page, [{**one, "least": choice.least if choice.confidence else 0.0} for one in made])
+        print(f"{page}: {len(made)} videos; open it in a browser\n{choice.said()}", file=sys.stderr)
+    _end_with(broken, files)
 
 
 def _journal(

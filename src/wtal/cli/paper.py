@@ -16,17 +16,19 @@ from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.errors import InputError
 from wtal.locks import held
+from wtal.paper import EXPERIMENTS
 from wtal.training.execution import Execution
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from wtal.paper.experiment import Experiment
     from wtal.paper.plan import Plan, PlannedRun
     from wtal.paper.setting import Setting
 
-Name = Literal[
-    "components", "templates", "temperature", "plugin", "qualitative", "comparison", "thresholds", "labels", "ablation"
-]  # fmt: skip
+    Name = str
+else:
+    Name = Literal[tuple(EXPERIMENTS)]
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,14 @@ def _paper(
 
     from wtal.cli.train import interruptible
     from wtal.evaluate import read_ambiguous
-    from wtal.paper.catalogue import EXPERIMENTS, write_results
+    from wtal.named import look_up
+    from wtal.paper.experiment import write_results
     from wtal.paper.plan import carry_out, make_plan
     from wtal.paper.trained import TrainedRuns
 
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
-    store, seeds, chosen = setting.store, _numbers(options.seeds), EXPERIMENTS[experiment]
+    store, seeds = setting.store, _numbers(options.seeds)
+    chosen: Experiment = look_up(experiment, EXPERIMENTS, "experiment")
     intervals = None if options.ambiguous is None else read_ambiguous(options.ambiguous)
     for note in chosen.notes(setting):
         console.print(f"note: {note}")
@@ -119,7 +123,7 @@ def _paper(
                 carry_out(plan, store, execution=execution, progress=progress, done=done)
         with showing("forward pass") as progress:
             trained = TrainedRuns(plan, store, seeds, intervals, progress=progress)
-            written = write_results(experiment, setting, trained, out)
+            written = write_results(experiment, chosen, setting, trained, out)
     for path in written:
         print(path)
 

@@ -21,7 +21,9 @@ EXAMPLES = {
     "wtal calibrate": "wtal calibrate runs/mine --features STORE --split test",
     "wtal tune": "wtal tune runs/mine --data STORE",
     "wtal evaluate": "wtal evaluate found.json gt.json --protocol thumos14 --diagnose",
+    "wtal view": "wtal view runs/mine new.mp4 -o view.html",
     "wtal report": "wtal report runs/mine -o report.html",
+    "wtal serve": "wtal serve runs/mine --videos videos/ --edit",
     "wtal paper": "wtal paper components --data STORE -o components --dry-run",
 }
 _METAVARS = {Path: "PATH", int: "INT", float: "FLOAT", str: "STR"}

@@ -41,6 +41,9 @@ class RunOptions:
     teacher: Path | None = None
     """Of a detector: the finished run that it learns from; or the recipe of one, which is trained first (into
     RECIPE-seedN beside the run's folder, and reused if it is there); by default the recipe's own."""
+    corrections: Path | None = None
+    """What wtal serve --edit has saved: the corrected training videos' segments are learned from, the tags of the
+    others. With --resume a run keeps what it began with."""
     fold: str | None = None
     """Such as 1/4: hold out the first of four parts of the training videos and score on it, to choose settings without
     a look at the test videos."""
@@ -102,6 +105,7 @@ def _check_before_extraction(recipe_path: Path, options: RunOptions, tagging: Ta
     import warnings
 
     from wtal.data.tags import read_tagged
+    from wtal.formats import read_annotations
     from wtal.training import Run, read_recipe, teacher_recipe
 
     recipe = read_recipe(recipe_path)
@@ -110,6 +114,8 @@ def _check_before_extraction(recipe_path: Path, options: RunOptions, tagging: Ta
     run.check_teacher(recipe, taught_by)
     if taught_by is not None:
         teacher_recipe(taught_by)
+    if options.corrections is not None:
+        read_annotations(options.corrections)
     if options.fold is not None:
         _fold(options.fold)
     table = tagging.tags or tagging.gt
@@ -174,6 +180,7 @@ def _train(recipe_path: Path, data: Path, options: RunOptions, execution: Execut
             seed=options.seed,
             resume=options.resume,
             teacher=options.teacher,
+            corrections=options.corrections,
             execution=execution,
             progress=progress,
         )
@@ -251,5 +258,5 @@ def _print_result(run: "Run") -> None:
     there = ", ".join(name for name in what if (run.path / name).exists())
     print(f"{run.path}: {there}")
     knows = read_card(run.path).extraction is not None
-    what_in = "VIDEO.mp4" if knows else "--features STORE -o predictions.json"
+    what_in = "VIDEO.mp4" if knows else "--features STORE -o found.json"
     print(f"use it:  wtal localize {run.path} {what_in}")

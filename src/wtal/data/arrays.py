@@ -32,9 +32,8 @@ LARGEST = 1e6
 def usable(features: Float[np.ndarray, "t d"]) -> bool:
     """Whether all values are numbers, and none so large that a model's sums would not be.
 
-    >>> usable(np.array([[1.0, -2.0]])), usable(np.array([[1e30]])), usable(np.array([[np.nan]]))
-    (True, False, False)
+    >>> [usable(np.array([[1.0, value]], kind)) for value, kind in ((-2, "f2"), (1e30, "f4"), (np.nan, "f4"))]
+    [True, False, False]
     """
     # the extremes of an array with a NaN are NaN
-    least, most = float(features.min(initial=0.0)), float(features.max(initial=0.0))  # float16 knows no 1e6
-    return least >= -LARGEST and most <= LARGEST
+    return float(features.min(initial=0)) >= -LARGEST and float(features.max(initial=0)) <= LARGEST

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from wtal.errors import InputError
 from wtal.evaluate.detection import ap_per_class
 from wtal.evaluate.inputs import Case
-from wtal.evaluate.matching import candidates, highest_tious, match
+from wtal.evaluate.matching import candidates, highest_tious, match, ranks_within
 
 KINDS = (
     "true_positive",
@@ -82,16 +82,17 @@ def diagnose(case: Case, *, tiou: float = 0.5, background_tiou: float = 0.1, bud
     right = found >= 0
     class_ids, truth_class_ids = case.predictions.class_ids, case.truth.class_ids
 
-    def map_of(kept: Bool[np.ndarray, " n"], truth: Int[np.ndarray, " m"]) -> float:
-        return 100.0 * float(ap_per_class(right[kept, None], class_ids[kept], truth).mean())
+    def map_of(kept: Bool[np.ndarray, " n"]) -> float:
+        return 100.0 * float(ap_per_class(right[kept, None], class_ids[kept], truth_class_ids).mean())
 
-    everything = np.ones(len(right), bool)
-    now = map_of(everything, truth_class_ids)
-    gains = {name: map_of(kinds != kind, truth_class_ids) - now for kind, name in enumerate(KINDS) if kind > 0}
+    now = map_of(kinds >= 0)
+    gains = {name: map_of(kinds != kind) - now for kind, name in enumerate(KINDS) if kind > 0}
     reached = np.zeros(len(truth_class_ids), bool)
     reached[found[right]] = True
     gains["missed"] = _map_without_missed(right, class_ids, truth_class_ids, reached) - now
-    looked_at = _best_of_each_class(class_ids, truth_class_ids, budget)
+    # the best predictions of each class, `budget` times as many as it has true instances
+    n_truth = np.bincount(truth_class_ids, minlength=int(class_ids.max(initial=0)) + 1)
+    looked_at = ranks_within(class_ids) < budget * n_truth[class_ids]
     counts = np.bincount(kinds[looked_at], minlength=len(KINDS))
     return Diagnosis(
         tiou,
@@ -117,18 +118,6 @@ def _kinds(case: Case, found: Int[np.ndarray, " n"], tiou: float, background_tio
     ).T
     conditions = [found >= 0, own >= tiou, other >= tiou, own >= background_tiou, other >= background_tiou]
     return np.select(conditions, range(len(conditions)), default=len(conditions)).astype(np.int64)
-
-
-def _best_of_each_class(
-    class_ids: Int[np.ndarray, " n"], truth_class_ids: Int[np.ndarray, " m"], budget: int
-) -> Bool[np.ndarray, " n"]:
-    """Which predictions are among the best `budget` times the number of true instances of their class."""
-    by_class = np.argsort(class_ids, kind="stable")
-    in_order = class_ids[by_class]
-    ranks = np.empty(len(class_ids), np.int64)
-    ranks[by_class] = np.arange(len(class_ids)) - np.searchsorted(in_order, in_order)
-    n_truth = np.bincount(truth_class_ids, minlength=int(class_ids.max(initial=0)) + 1)
-    return ranks < budget * n_truth[class_ids]
 
 
 def _map_without_missed(

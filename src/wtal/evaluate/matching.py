@@ -37,6 +37,18 @@ def candidates(case: Case, *, same_class: bool) -> tuple[Int[np.ndarray, " n"], 
     return np.searchsorted(truth, found, side="left"), np.searchsorted(truth, found, side="right")
 
 
+def ranks_within(groups: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """The place of each prediction among those of its group, such as a class or a video, which come best first.
+
+    >>> ranks_within(np.array([3, 1, 3, 3, 1])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(groups, kind="stable")
+    ranks = np.empty(len(groups), np.int64)
+    ranks[order] = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
+    return ranks
+
+
 def _thresholds(tiou: tuple[float, ...]) -> Float[np.ndarray, " thresholds"]:
     if not all(0 < threshold <= 1 for threshold in tiou):
         raise InputError(f"tIoU thresholds lie in (0, 1], got {tiou}")

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from wtal.errors import InputError
 from wtal.evaluate.inputs import Case
-from wtal.evaluate.matching import candidates, ranks_of_first_cover
+from wtal.evaluate.matching import candidates, ranks_of_first_cover, ranks_within
 from wtal.evaluate.protocols import PROTOCOLS
 
 
@@ -31,11 +31,7 @@ def average_recall(
         raise InputError("there is no true instance in these videos, so there is nothing to cover")
     if min(counts, default=0) < 1:
         raise InputError(f"counts of proposals must be 1 or more, got {tuple(counts)}")
-    # the predictions are ranked over all videos; a stable sort by video leaves each video's own ranking
-    videos = case.predictions.videos
-    by_video = np.argsort(videos, kind="stable")
-    ranks = np.empty(len(videos), np.int64)
-    ranks[by_video] = np.arange(len(videos)) - np.searchsorted(videos[by_video], videos[by_video])
+    ranks = ranks_within(case.predictions.videos)
     first, past = candidates(case, same_class=False)
     cover = ranks_of_first_cover(
         case.predictions.segments, ranks, first, past, case.truth.segments, np.array(tiou, np.float64)

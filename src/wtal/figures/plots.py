@@ -154,7 +154,10 @@ def bars_by_class(
         axis.set_xlabel(x)
         axis.margins(x=0.06)
         known = [measure.mean for measures in values.values() for measure in measures if measure is not None]
-        axis.set_xlim(left=1.05 * min(0.0, *known))  # a bar begins at 0, however far its spread goes
+        low = min(
+            [0.0, *known]
+        )  # a bar begins at 0, however far its spread goes; one below 0 has its number to the left
+        axis.set_xlim(left=low - 0.05 * (max(known) - low) if low < 0 else 0.0)
         without_grid(axis)
         axis.grid(True, axis="x")
         _legend(figure, axis)

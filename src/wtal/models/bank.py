@@ -1,9 +1,9 @@
 """RSKP's memory: per class the few representative vectors that the model itself rates highest, over all videos."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, distributed, nn
@@ -59,12 +59,17 @@ class MemoryBank(nn.Module):
 def of_all_processes(*tensors: Tensor, places: Sequence[int] | None = None) -> tuple[Tensor, ...]:
     """Each tensor joined along its first axis with those of the other training processes.
 
-    They are in the order of `places`, of which every process knows those of its own rows; None: by rank.
+    They are in the order of `places`, of which every process knows those of its own rows, and rows of a process that
+    has no place are left out; None: by rank.
     """
     if not (distributed.is_available() and distributed.is_initialized()):
         return tensors
     gathered: list[Any] = [()] * distributed.get_world_size()
     distributed.all_gather_object(gathered, (tensors, places))
-    order = np.argsort([place for _, some in gathered for place in some], kind="stable") if places else slice(None)
     joined = zip(tensors, *(parts for parts, _ in gathered), strict=True)
-    return tuple(torch.cat([part.to(own.device) for part in parts])[order] for own, *parts in joined)
+    whole = tuple(torch.cat([part.to(own.device) for part in parts]) for own, *parts in joined)
+    if places is None:
+        return whole
+    starts = accumulate((len(parts[0]) for parts, _ in gathered), initial=0)
+    rows = [(place, at + n) for at, (_, some) in zip(starts, gathered, strict=False) for n, place in enumerate(some)]
+    return tuple(one[[row for _, row in sorted(rows)]] for one in whole)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv1d, log_softmax, logsigmoid, pad, softmax
 
 from wtal.losses import normalised_cross_entropy, video_means
-from wtal.models.layers import Attention, Embedding, refuse_no_shares
+from wtal.models.layers import Attention, Embedding, check_shares
 from wtal.models.packed import parts, pooled, sums_over_time
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
@@ -54,7 +54,7 @@ class BM(Model):
         smoothing: float = 1.0,
     ) -> None:
         super().__init__()
-        refuse_no_shares(floor=floor)
+        check_shares(floor=floor)
         self.embedding = Embedding(d, hidden, dropout)
         width = self.embedding.width
         self.attention = Attention(width, attention_hidden)

@@ -22,7 +22,7 @@ from wtal.instances import Instances
 from wtal.losses import box_loss, focal_loss
 from wtal.models.bank import of_all_processes
 from wtal.models.cells import Cells, Level, View, lay_out, nearest_box
-from wtal.models.layers import refuse_no_shares
+from wtal.models.layers import check_shares
 from wtal.models.low_rank import Precision
 from wtal.models.protocol import Batch, Model, Output
 from wtal.models.pyramid import PyramidNetwork
@@ -88,7 +88,7 @@ class Detector(Model):
         precision: Precision = "float32",
     ) -> None:
         super().__init__()
-        refuse_no_shares(channel_dropout=channel_dropout, averaging=averaging)
+        check_shares(channel_dropout=channel_dropout, averaging=averaging)
         self.n_classes, self.cells, self.levels, self.reach, self.radius = n_classes, cells, levels, reach, radius
         self.channel_dropout, self.stretch = channel_dropout, stretch
         self.averaging, self.precision = averaging, precision
@@ -195,7 +195,7 @@ class Detector(Model):
         weight = (every.video >= 0).float()[:, None].expand_as(found.logits).clone()
         target[positive, class_ids] = 1.0
         weight[positive, class_ids] = weights
-        scale = self._scale(weights.sum(), len(batch.lengths))
+        scale = self._scale(weights.sum(), batch.n_videos)
         centre = every.centre[positive]
         wanted = torch.stack([centre - boxes.segments[mine, 0], boxes.segments[mine, 1] - centre], dim=1)
         apart, iou = box_loss(found.distances[positive], wanted)

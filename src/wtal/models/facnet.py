@@ -16,7 +16,7 @@ from torch.nn.functional import pad, relu, softmax
 
 from wtal.errors import InputError
 from wtal.losses import normalised_cross_entropy
-from wtal.models.layers import EPS, refuse_no_shares, root, unit
+from wtal.models.layers import EPS, check_shares, root, unit
 from wtal.models.low_rank import EmbeddedSnippets
 from wtal.models.packed import dropout, softmax_over_time, sums_over_time
 from wtal.models.protocol import Batch, Model, Output, Supervised
@@ -41,7 +41,7 @@ class FACNet(Model):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        refuse_no_shares(dropout=dropout)
+        check_shares(dropout=dropout)
         if not temperatures:
             raise InputError("temperatures must name at least one")
         self.dropout, self.scale, self.video_factor, self.temperatures = dropout, scale, video_factor, temperatures

@@ -16,7 +16,7 @@ Reduction = Literal["mean", "sum"]
 EPS = 1e-9  # beside norms and sums that may be 0
 
 
-def refuse_no_shares(**values: float) -> None:
+def check_shares(**values: float) -> None:
     """Make sure that these settings are shares that leave something: 0 or more, and less than 1."""
     for name, value in values.items():
         if not 0 <= value < 1:
@@ -28,7 +28,7 @@ class Embedding(nn.Module):
 
     def __init__(self, d: int, hidden: int, probability: float) -> None:
         super().__init__()
-        refuse_no_shares(dropout=probability)
+        check_shares(dropout=probability)
         self.linear = nn.Linear(d, hidden) if hidden else None
         self.width, self.probability = hidden or d, probability
 

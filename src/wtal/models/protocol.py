@@ -61,6 +61,11 @@ class Batch:
         """Row where each video begins, and the end of the last."""
         return tuple(accumulate(self.lengths, initial=0))
 
+    @property
+    def n_videos(self) -> int:
+        """How many of a step's videos these are."""
+        return len(self.lengths) if self.places is None else len(self.places)
+
     def known_tags(self) -> Float[Tensor, "b c"]:
         """The tags, without which nothing can be learned."""
         if self.tags is None:
@@ -74,10 +79,10 @@ class Batch:
         return self.boxes
 
     def untagged(self) -> "Batch":
-        """The same videos as if they carried no tag."""
+        """The same videos as if they carried no tag and were none of the step's."""
         tags = None if self.tags is None else torch.zeros_like(self.tags)
         boxes = None if self.boxes is None else tuple(one[:0] for one in self.boxes)
-        return replace(self, tags=tags, boxes=boxes)
+        return replace(self, tags=tags, boxes=boxes, places=())
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""

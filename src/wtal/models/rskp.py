@@ -19,7 +19,7 @@ from torch.nn.functional import one_hot, pad, softmax
 from wtal.errors import InputError
 from wtal.losses import attention_contrast, normalised_cross_entropy, soft_cross_entropy
 from wtal.models.bank import MemoryBank, of_all_processes
-from wtal.models.layers import EPS, refuse_no_shares, root, unit
+from wtal.models.layers import EPS, check_shares, root, unit
 from wtal.models.low_rank import EmbeddedSnippets, Precision
 from wtal.models.propagation import Walk, responsibilities, time_means, walks
 from wtal.models.protocol import Batch, Model, Output, Supervised
@@ -88,7 +88,7 @@ class RSKP(Model):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        refuse_no_shares(dropout=dropout, walk=walk)
+        check_shares(dropout=dropout, walk=walk)
         if em_rounds < 1:
             raise InputError(f"em_rounds must be at least 1, got {em_rounds}")
         hidden = hidden or d

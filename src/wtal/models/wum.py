@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy, relu, softmax
 
 from wtal.errors import InputError
-from wtal.models.layers import Reduction, over_classes, refuse_no_shares
+from wtal.models.layers import Reduction, check_shares, over_classes
 from wtal.models.packed import dropout, parts
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
@@ -54,7 +54,7 @@ class WUM(Model):
         super().__init__()
         if n_classes < 2:
             raise InputError("WUM tells classes from each other and needs two at least; for one class use bm or stpn")
-        refuse_no_shares(dropout=dropout, choice_dropout=choice_dropout)
+        check_shares(dropout=dropout, choice_dropout=choice_dropout)
         self.dropout, self.choice_dropout, self.margin = dropout, choice_dropout, margin
         self.action_divisor, self.background_divisor = action_divisor, background_divisor
         self.background_weight, self.magnitude_weight = background_weight, magnitude_weight

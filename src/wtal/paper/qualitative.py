@@ -11,6 +11,7 @@ from wtal.figures.timeline import Row, timeline
 from wtal.formats.targets import TargetFile, read_targets
 from wtal.localize import Localizer, localize_map
 from wtal.maps import mean_map
+from wtal.paper.experiment import Experiment
 from wtal.paper.plan import PlannedRun, Variant
 from wtal.paper.setting import Setting, way_of
 from wtal.paper.trained import TrainedRuns
@@ -116,3 +117,6 @@ def _plot(
         f"fusion, labels G of each generation and their change ΔG. Run {job.path.name}."
     )
     return Plot(plain_name("qualitative", store.classes[class_id], name), figure, said)
+
+
+QUALITATIVE = Experiment("The qualitative figure", shown_variants, qualitative)

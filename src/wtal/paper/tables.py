@@ -2,21 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from wtal.errors import InputError
 from wtal.figures.page import PageBlock, Plot, Side
 from wtal.figures.plots import Line, line_plot
 from wtal.figures.table import Cell, Column, Measure, Table, measured_at, score_columns
 from wtal.models import MODELS
+from wtal.paper.experiment import (
+    Experiment,
+    PlannedTable,
+    TableRow,
+    experiment_of,
+    parts_of,
+    published,
+    published_cells,
+    variants_of,
+)
 from wtal.paper.plan import Variant
-from wtal.paper.planned import PlannedTable, TableRow, parts_of, published, published_cells
 from wtal.paper.setting import Setting, way_of, with_way
 from wtal.paper.trained import TrainedRuns
 from wtal.propose import Fusion, Nms
 from wtal.pseudo.templates import TEMPLATES
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.fork import beginning, first_targets, training_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: the data sets of the paper, and what a table calls them
 DATA_SETS = {"thumos14": "THUMOS14", "activitynet13": "ActivityNet1.3"}
@@ -51,6 +64,9 @@ def components(setting: Setting) -> list[PlannedTable]:
     return [PlannedTable("components", "Components", "", rows, note, "components")]
 
 
+COMPONENTS = experiment_of("The component table", components)
+
+
 def templates(setting: Setting) -> list[PlannedTable]:
     """NMS and four ways of fusion: what labels of each teach (Δ is off, as in the paper), and what each finds."""
     test, paper, base = setting.recipe.test.proposer, published("templates"), setting.base()
@@ -66,6 +82,9 @@ def templates(setting: Setting) -> list[PlannedTable]:
         PlannedTable("templates-training", "Templates in training", "template", training, notes[0], "templates"),
         PlannedTable("templates-testing", "Templates at test", "template", testing, notes[1], "templates"),
     ]
+
+
+TEMPLATES_COMPARED = experiment_of("The template table", templates)
 
 
 def temperature_rows(setting: Setting) -> dict[str, list[TableRow]]:
@@ -111,9 +130,16 @@ def temperature(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
     return [Side(tuple(plots)), table]
 
 
+TEMPERATURE = Experiment(
+    "The temperature figure",
+    lambda setting: variants_of(chain(*temperature_rows(setting).values())),
+    temperature,
+)
+
+
 def _over_temperature(
     rows: Sequence[TableRow], ours: Sequence[Sequence[Measure | None]], protocols: Sequence[str]
-) -> Any:
+) -> "Figure":
     temperatures = [float(row.title) for row in rows]
     lines = []
     for number, protocol in enumerate(protocols):
@@ -149,6 +175,9 @@ def thresholds(setting: Setting) -> list[PlannedTable]:
     rows = [TableRow(str(n), setting.full(), replace(test, cut=cut)) for n, cut in cuts.items()]
     note = f"Levels from {min(levels):g} to {max(levels):g}. Recipe {setting.stem}"
     return [PlannedTable("thresholds", "Activation levels at test", "levels", rows, note)]
+
+
+THRESHOLDS = experiment_of("Fewer activation levels", thresholds)
 
 
 def ablation(setting: Setting) -> list[PlannedTable]:
@@ -191,6 +220,9 @@ def ablation(setting: Setting) -> list[PlannedTable]:
     return [PlannedTable("ablation", title, "labels", rows, f"Recipe {setting.stem}")]
 
 
+ABLATION = experiment_of("The labels' settings", ablation)
+
+
 def missing_models(setting: Setting) -> dict[str, str]:
     """The models of the plug-in table that cannot be run here, each with what it lacks."""
     lacks = {}
@@ -220,6 +252,12 @@ def plugin(setting: Setting) -> list[PlannedTable]:
     named = ", ".join(_recipes_of(setting, model)[0] for model in paper["names"])
     note = f"Recipes {named}, each with and without -gaufuse, trained alike long"
     return [PlannedTable("plugin", "Plugged into other models", "model", rows, note, "plugin")]
+
+
+PLUGIN = replace(
+    experiment_of("The plug-in table", plugin),
+    notes=lambda setting: [f"{model}: not run, {why}" for model, why in missing_models(setting).items()],
+)
 
 
 def _recipes_of(setting: Setting, model: str) -> tuple[str, str]:
@@ -276,3 +314,6 @@ def comparison(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
             )
         )
     return tables
+
+
+COMPARISON = Experiment("The comparison tables", lambda setting: [setting.full()], comparison)

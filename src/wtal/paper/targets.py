@@ -11,6 +11,7 @@ from wtal.figures.page import PageBlock, Plot
 from wtal.figures.table import Cell, Column, Table, measured
 from wtal.formats.targets import VideoTargets
 from wtal.maps import mean_map
+from wtal.paper.experiment import Experiment
 from wtal.paper.plan import PlannedRun, Variant
 from wtal.paper.setting import Setting, way_of
 from wtal.paper.trained import TrainedRuns
@@ -111,3 +112,6 @@ def _in_training(
     )
     said = f"Recipe {setting.stem}, {trained.said_seeds}, mAP by {setting.protocols[0]}."
     return Table("labels-in-training", "Labels in training, %", heads, tuple(rows), said, sections=sections)
+
+
+TARGETS = Experiment("Quality of the pseudo labels", target_variants, target_tables)

@@ -167,7 +167,7 @@ def measure_all(loaded: Loaded) -> tuple[Measurements, list[str]]:
     problems = [*loaded.notes, *(f"{one.name}: {problem}" for one in loaded.runs for problem in one.problems)]
     if store is None:
         return Measurements(loaded, protocol), problems
-    decisions = {group.name: one for group in loaded.groups if (one := _first_decided(group, store)) is not None}
+    decisions = {group.name: say for group in loaded.groups if (say := _first_decided(group, store)) is not None}
     if not store.has_truth:
         return Measurements(loaded, protocol, decided=decisions), problems
     truth = store.truth()

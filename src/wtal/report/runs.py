@@ -68,7 +68,7 @@ def load(paths: Sequence[Path | str], data: Path | None = None) -> Loaded:
     if not paths:
         raise InputError("wanted at least one folder of a run that wtal train made")
     folders = list(dict.fromkeys(Path(path).resolve() for path in paths))
-    runs = [load_run(folder, name) for folder, name in zip(folders, _names(folders), strict=True)]
+    runs = [load_run(folder, name) for folder, name in zip(folders, run_names(folders), strict=True)]
     _refuse_different_data(runs)
     groups = _grouped(runs)
     store, notes = _find_store(runs[0], data)
@@ -112,10 +112,10 @@ def load_run(folder: Path, name: str) -> LoadedRun:
     return LoadedRun(run, name, environment, evaluation or {}, log, tuple(problems))
 
 
-def _names(folders: Sequence[Path]) -> list[str]:
+def run_names(folders: Sequence[Path]) -> list[str]:
     """The folders' own names, led by as many parents as it takes to tell them apart.
 
-    >>> _names([Path("/a/one/run"), Path("/a/two/run")])
+    >>> run_names([Path("/a/one/run"), Path("/a/two/run")])
     ['one/run', 'two/run']
     """
     depth = 1

@@ -36,6 +36,7 @@ def train(
     seed: int | None = None,
     resume: bool = False,
     teacher: Path | str | None = None,
+    corrections: Path | str | None = None,
     execution: Execution = Execution(),  # noqa: B008  frozen
     progress: Progress = silent,
 ) -> Run:
@@ -52,6 +53,8 @@ def train(
             never stopped; it starts if there is none.
         teacher: Of a detector: the finished run whose instances it is taught; or the recipe of one, which is trained
             first, in a folder beside the run's (RECIPE-seedN, reused if it is there). By default the recipe's own.
+        corrections: What people have said happens when in some of the training videos: a file that wtal serve --edit
+            has saved, or annotations. A run that is resumed keeps those that it began with.
         execution: Where and how it is computed.
         progress: Called as progress(step, completed, total, detail) whenever training has got further: step
             "training" counts epochs, with the losses in the detail; "boxes", "targets" and "predictions" count videos.
@@ -71,8 +74,9 @@ def train(
         name = asked.model.rpartition(":")[2] if isinstance(recipe, Recipe) else Path(recipe).stem
         run = default_run(name, asked.seed if seed is None else seed)
     store = data if isinstance(data, Store) else Store.open(data)
+    said = None if corrections is None else Path(corrections)
     with in_group(execution) as session:
-        return _stages(session, asked, store, Run(Path(run)), seed, resume, teacher, progress)
+        return _stages(session, asked, store, Run(Path(run)), seed, resume, teacher, said, progress)
 
 
 def _stages(
@@ -83,6 +87,7 @@ def _stages(
     seed: int | None,
     resume: bool,
     teacher: Path | str | None,
+    corrections: Path | None,
     progress: Progress,
 ) -> Run:
     """The run, after that of its teacher where one has to be trained first. The leading process decides that."""
@@ -94,10 +99,12 @@ def _stages(
             earlier = Run(run.path.parent / default_run(_stem(teacher, store), first.seed).name)
             earlier.refuse_other_work(first, store)
             if session.group.told(not earlier.ended):
-                _stages(session, first, store, earlier, None, True, None, progress)
+                _stages(session, first, store, earlier, None, True, None, corrections, progress)
             teacher = earlier.path
         given = None if teacher is None else Path(teacher)
-        return session(asked, store, run, seed=seed, resume=resume, teacher=given, progress=progress)
+        return session(
+            asked, store, run, seed=seed, resume=resume, teacher=given, corrections=corrections, progress=progress
+        )
 
 
 def teacher_recipe(teacher: Path | str) -> Recipe | None:

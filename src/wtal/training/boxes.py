@@ -3,6 +3,7 @@
 They lie in RUN/boxes.json, in seconds, as any prediction file; a box's score is its weight.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +20,26 @@ from wtal.training.videos import Videos
 
 
 def find_boxes(
-    teacher: Localizer, videos: Videos, part: slice, settings: BoxSettings, *, progress: Progress = silent
+    teacher: Localizer,
+    videos: Videos,
+    part: slice,
+    settings: BoxSettings,
+    *,
+    corrected: Mapping[str, Instances] | None = None,
+    progress: Progress = silent,
 ) -> dict[str, Instances]:
-    """The boxes of these videos, in seconds: what the teacher finds of the classes that each is tagged with."""
+    """The boxes of these videos, in seconds: what the teacher finds of the classes that each is tagged with.
+
+    Of `corrected` videos it is what people have said instead, in snippets, each with weight 1.
+    """
     store, tags = videos.store, videos.tags[part]
     # overlapping instances are doubtful at test, where one of them is right; as boxes, more of them teach more
     proposer = teacher.card.proposer.without_decay()
     boxes = {}
     for number, name in enumerate(tracked(videos.names[part], "boxes", progress)):
+        if corrected is not None and name in corrected:
+            boxes[name] = store.timebase(name).instances_to_seconds(corrected[name])
+            continue
         found = teacher.found(name, store.features(name), proposer, classes=np.flatnonzero(tags[number]))
         boxes[name] = store.timebase(name).instances_to_seconds(weighted(found, settings.least_weight))
     return boxes

@@ -60,14 +60,22 @@ def save(folder: Path, state: State) -> Path:
             shutil.rmtree(aside, ignore_errors=True)
             path.rename(aside)
         beside.rename(path)
-        shutil.rmtree(aside, ignore_errors=True)
         _to_disk(folder)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(beside, ignore_errors=True)
         raise InputError(f"cannot write the checkpoint {path}: {_why(error)}. {_remaining(folder)}") from error
-    for old in _finished(folder)[:-KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+    tidy(folder)
     return path
+
+
+def tidy(folder: Path) -> None:
+    """Drop all but the newest two, and what a killed process has left; one that it was about to replace is back."""
+    for aside in folder.glob(".*.replaced"):
+        place = folder / aside.name[1:].removesuffix(".replaced")
+        if not place.exists():
+            aside.rename(place)
+    for old in (*folder.glob(".*"), *_finished(folder)[:-KEPT]):
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def newest(folder: Path) -> Path | None:

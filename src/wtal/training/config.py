@@ -92,6 +92,21 @@ class BoxSettings:
 
 
 @dataclass(frozen=True)
+class CorrectionSettings:
+    """How much corrected videos (wtal train --corrections) count, and from when on; without corrections, nothing."""
+
+    weight: float = 1.0
+    """Of the cross-entropy of a corrected video's snippets, beside the model's own losses; pseudo labels of that video
+    are left out."""
+    from_epoch: int = 0
+    """The epoch, counted from 0, from which on they are taught."""
+
+    def __post_init__(self) -> None:
+        if not (self.weight >= 0 and self.from_epoch >= 0):
+            raise InputError(f"corrections want weight and from_epoch of 0 or more, got {self}")
+
+
+@dataclass(frozen=True)
 class LocalizeSettings:
     """How the trained model's maps become instances in seconds, and by which protocols those are scored."""
 
@@ -137,6 +152,7 @@ class Recipe:
     optimizer: Optimizer = field(default_factory=Optimizer)
     seed: int = 0
     targets: TargetSettings = field(default_factory=TargetSettings)
+    corrections: CorrectionSettings = field(default_factory=CorrectionSettings)
     boxes: BoxSettings | None = None
     """What a detector is taught; null: the model is no detector."""
     test: LocalizeSettings = field(default_factory=LocalizeSettings)
@@ -161,10 +177,15 @@ class Recipe:
                 "test.segments": self.test.segments is not None,
                 "test.confidence_folds": bool(self.test.confidence_folds),
                 "targets.stages": bool(self.targets.stages),
+                "corrections": self.corrections != CorrectionSettings(),
             }
             for name, given in idle.items():
                 if given:
                     raise InputError(f"{name} does nothing in a detector's recipe, which finds boxes itself: remove it")
+        if self.corrections.from_epoch >= self.epochs:
+            raise InputError(
+                f"corrections.from_epoch is {self.corrections.from_epoch}, but training ends at {self.epochs}"
+            )
         stages = self.schedule.stages  # which checks itself
         if stages and not stages[0].relabel:
             raise InputError("the first of targets.stages must make labels (relabel: true), since none are at hand")

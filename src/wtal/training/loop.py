@@ -115,8 +115,15 @@ def step(
     batch, snippets = _seen(videos, share, recipe, epoch)
     output = model(batch)
     losses = model.losses(output, batch, epoch)
+    places = videos.rows(share.videos, snippets)
+    taught = None
+    if videos.taught is not None and recipe.boxes is None and epoch >= recipe.corrections.from_epoch:
+        taught = videos.taught[places].toarray()
+        losses["corrected"] = recipe.corrections.weight * pseudo_loss(output, batch, taught)
     if stage:
-        rows = target(stage, state.generations, recipe.targets, videos.rows(share.videos, snippets))
+        rows = target(stage, state.generations, recipe.targets, places)
+        if taught is not None:  # what people say takes the place of what the model believes
+            rows[taught.any(axis=1)] = 0.0
         losses["pseudo"] = stage.weight_at(epoch) * pseudo_loss(output, batch, rows)
     total = torch.stack(list(losses.values())).sum() / (len(numbers) if recipe.reduction == "mean" else 1)
     (share.counts * total).backward()  # type: ignore[no-untyped-call]
@@ -142,10 +149,16 @@ def _seen(videos: Videos, share: Share, recipe: Recipe, epoch: int) -> tuple[Bat
 
 
 def pseudo_loss(output: Output, batch: Batch, rows: Float[np.ndarray, "n c"]) -> Float[Tensor, ""]:
-    """The pseudo-label loss (Eq. 9) on all logits that the model offers, by their shares, summed over videos."""
+    """The pseudo-label loss (Eq. 9) on all logits that the model offers, by their shares, summed over videos.
+
+    A last column of `rows` that is background is left out where the model has no logit for it.
+    """
     wanted = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(batch.features.device)
     parts = [
-        part.weight * signed_cross_entropy(part.logits, wanted, batch.lengths, bounded=part.bounded).sum()
+        part.weight
+        * signed_cross_entropy(
+            part.logits, wanted[:, : part.logits.shape[1]], batch.lengths, bounded=part.bounded
+        ).sum()
         for part in output.supervised
     ]
     return torch.stack(parts).sum()

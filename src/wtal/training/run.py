@@ -7,6 +7,7 @@ RUN/tensorboard/        the same as curves, if asked for
 RUN/checkpoints/        the newest two
 RUN/targets/            each generation of pseudo labels
 RUN/model/              the trained model, for Localizer.load; in teacher/ that of a detector's teacher
+RUN/corrections.json    the corrected videos that were learned from, if any
 RUN/boxes.json          what a detector is taught, in seconds; a box's score is its weight
 RUN/predictions.json    its instances in the test videos, in seconds
 RUN/held-out.json       those in training videos, each by a model trained without it; confidence is fitted to them
@@ -98,6 +99,11 @@ class Run:
         """The instances that were found in the test videos; None if there are none (yet)."""
         path = self.path / "predictions.json"
         return read_predictions(path, classes) if path.exists() else None
+
+    @property
+    def corrections(self) -> Path:
+        """Where the corrections lie that are learned from."""
+        return self.path / "corrections.json"
 
     @property
     def held_out(self) -> Path:

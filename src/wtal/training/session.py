@@ -29,6 +29,7 @@ from wtal.training.boxes import find_boxes, read_boxes
 from wtal.training.checkpoint import State
 from wtal.training.confidence import fitted_confidence, folds_to_train, remove_folds
 from wtal.training.config import BoxSettings, Recipe
+from wtal.training.corrections import fingerprint, on_grid, read_corrections, write_corrections
 from wtal.training.distributed import Group, process_group
 from wtal.training.execution import Execution
 from wtal.training.loop import Hooks, fit
@@ -69,19 +70,51 @@ class Session:
         seed: int | None,
         resume: bool,
         teacher: Path | None,
+        corrections: Path | None,
         progress: Progress,
     ) -> Run:
         """Begin a run or go on with one, and train it to the end."""
-        leads = self.group.leads
-        begins = _beginning(recipe, store, run, seed, resume, teacher, self.execution) if leads else None
+        begins = None
+        if self.group.leads:
+            begins = _beginning(recipe, store, run, seed, resume, teacher, corrections, self.execution)
         start: _Start = self.group.told(begins)
         if store.fingerprint != start.data:
             raise InputError(f"{store.path} is not the data set that the leading process has; copy it from there")
-        _train_folds(self, start.recipe, store, run, progress)
-        videos = Videos(store, start.recipe.train_split, self.where)
+        self._train_folds(start.recipe, store, run, progress)
+        corrected = on_grid(start.corrected, store, start.recipe.test.offset_snippets)
+        videos = Videos(store, start.recipe.train_split, self.where, corrected=corrected)
         with _reproducible(self.where, start.threads):
-            _train(run, videos, start, teacher=teacher, execution=self.execution, progress=progress, group=self.group)
+            _train(
+                run,
+                videos,
+                start,
+                teacher=teacher,
+                corrections=corrections,
+                execution=self.execution,
+                progress=progress,
+                group=self.group,
+            )
         return run
+
+    def _train_folds(self, recipe: Recipe, store: Store, run: Run, progress: Progress) -> None:
+        """Train the models whose held-out videos confidence is fitted to, those that are not there yet."""
+        asked = replace(recipe, train_split="train", test_split="test", test=replace(recipe.test, confidence_folds=0))
+        quiet = replace(self, execution=replace(self.execution, evaluate_every=None, tensorboard=False))
+        todo = [part.part for part, _ in folds_to_train(recipe, store, run)] if self.group.leads else []
+        for part in self.group.told(todo):
+            number, of = map(int, part.split("/"))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)  # a part may lack a class of which there is one video
+                quiet(
+                    asked,
+                    store.fold(number, of, split=recipe.train_split),
+                    run.fold(number, of),
+                    seed=None,
+                    resume=True,
+                    teacher=None,
+                    corrections=None,  # a corrected video may be among those that are held out: tags alone
+                    progress=adapted(progress, held_out=part),
+                )
 
 
 @dataclass(frozen=True)
@@ -93,6 +126,8 @@ class _Start:
     threads: int
     begun: bool
     checkpoint: Path | None
+    corrected: Mapping[str, Instances]
+    """What people have said of some of the training videos, in seconds."""
 
 
 def _beginning(
@@ -102,6 +137,7 @@ def _beginning(
     seed: int | None,
     resume: bool,
     teacher: Path | None,
+    corrections: Path | None,
     execution: Execution,
 ) -> _Start:
     """Where a run stands, if it may begin or go on."""
@@ -110,13 +146,17 @@ def _beginning(
         raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
     run.refuse_other_work(recipe, store)
     _refuse_wrong_teacher(recipe, store, run, teacher)
-    videos = Videos(store, recipe.train_split, torch.device("cpu"))
+    known = run.environment()
+    corrected = _corrected(run, known, corrections, store, recipe)
+    in_snippets = on_grid(corrected, store, recipe.test.offset_snippets)
+    videos = Videos(store, recipe.train_split, torch.device("cpu"), corrected=in_snippets)
     _refuse_videos_without_tags(videos)
     _warn_of_classes_without_videos(videos)
-    known = run.environment()
     # the order of sums depends on the number of threads, so a run keeps the one it began with
     threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
-    return _Start(recipe, store.fingerprint, threads, known is not None, checkpoint.newest(run.checkpoints))
+    checkpoint.tidy(run.checkpoints)
+    last = checkpoint.newest(run.checkpoints)
+    return _Start(recipe, store.fingerprint, threads, known is not None, last, corrected)
 
 
 def _train(
@@ -125,6 +165,7 @@ def _train(
     start: _Start,
     *,
     teacher: Path | None,
+    corrections: Path | None,
     execution: Execution,
     progress: Progress,
     group: Group,
@@ -139,10 +180,14 @@ def _train(
         if not start.begun:
             kind, size = where.type, group.size
             about = describe_environment(store, recipe, threads=start.threads, device=kind, processes=size)
+            if corrections is not None:
+                write_corrections(run.corrections, start.corrected, store)
+                said = fingerprint(start.corrected)
+                about["corrections"] = {"path": str(corrections.resolve()), "fingerprint": said}
             run.begin(recipe, about)
         run.rewind_log(state.epoch, state.generations.epoch)
     if recipe.boxes is not None:
-        videos.boxes = _boxes(run, recipe.boxes, videos, recipe.train_split, teacher, progress, group)
+        videos.boxes = _boxes(run, recipe, recipe.boxes, videos, start.corrected, teacher, progress, group)
     wanted = execution.tensorboard and group.leads
     with curves(run.path) if wanted else nullcontext(_nothing) as draw:
         with _asked_to_stop() as stop:
@@ -157,19 +202,6 @@ def _train(
             _finish(run, recipe, store, state.model, progress)
             scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}
             draw({"epoch": recipe.epochs, "event": "mAP", **scores})
-
-
-def _train_folds(session: Session, recipe: Recipe, store: Store, run: Run, progress: Progress) -> None:
-    """Train the models whose held-out videos confidence is fitted to, those that are not there yet."""
-    asked = replace(recipe, train_split="train", test_split="test", test=replace(recipe.test, confidence_folds=0))
-    quiet = replace(session, execution=replace(session.execution, evaluate_every=None, tensorboard=False))
-    parts = [part.part for part, _ in folds_to_train(recipe, store, run)] if session.group.leads else None
-    for part in session.group.told(parts):
-        number, of = map(int, part.split("/"))
-        held_out, heard = store.fold(number, of, split=recipe.train_split), adapted(progress, held_out=part)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # a part may lack a class of which there is one video
-            quiet(asked, held_out, run.fold(number, of), seed=None, resume=True, teacher=None, progress=heard)
 
 
 def _nothing(_: Mapping[str, Any]) -> None:
@@ -307,11 +339,29 @@ def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path 
         )
 
 
+def _corrected(
+    run: Run, known: Mapping[str, Any] | None, given: Path | None, store: Store, recipe: Recipe
+) -> dict[str, Instances]:
+    """The corrected videos to learn from: those that the run began with, or those that are given now."""
+    asked = {} if given is None else read_corrections(given, store, recipe.train_split)
+    if known is None:
+        return asked
+    begun = known.get("corrections", {}).get("fingerprint")
+    if given is not None and fingerprint(asked) != begun:
+        what = "without corrections" if begun is None else "with other corrections than are in that file now"
+        raise InputError(
+            f"{run.path} was begun {what}: resume it without --corrections, which goes on as it began, or start anew "
+            f"with {given} in another --run folder"
+        )
+    return {} if begun is None else read_corrections(run.corrections, store, recipe.train_split)
+
+
 def _boxes(
     run: Run,
+    recipe: Recipe,
     settings: BoxSettings,
     videos: Videos,
-    split: str,
+    corrected: Mapping[str, Instances],
     teacher: Path | None,
     progress: Progress,
     group: Group,
@@ -330,11 +380,14 @@ def _boxes(
             moved = moved.teacher
         heard = adapted(progress if group.leads else silent, epoch=0)
         mine = group.part(videos.lengths)
-        found = group.gathered(find_boxes(localizer, videos, mine, settings, progress=heard))
+        said = on_grid(corrected, videos.store, recipe.test.offset_snippets)
+        found = group.gathered(find_boxes(localizer, videos, mine, settings, corrected=said, progress=heard))
         if group.leads:
             boxes = {name: one for part in found for name, one in part.items()}
             write_predictions(run.boxes, boxes, videos.store.classes)
-    told: tuple[Instances, ...] = group.told(read_boxes(run.boxes, videos.store, split) if group.leads else None)
+    told: tuple[Instances, ...] = group.told(
+        read_boxes(run.boxes, videos.store, recipe.train_split) if group.leads else None
+    )
     return told
 
 

@@ -1,12 +1,13 @@
 """The videos of one split as batches for a model; features stay on disk until a batch needs them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from scipy.sparse import csr_array
 
 from wtal.data.sampling import perturbed
 from wtal.data.store import Store
@@ -14,6 +15,7 @@ from wtal.forward import packed
 from wtal.instances import Instances
 from wtal.models.protocol import Batch
 from wtal.training.config import SegmentSampling
+from wtal.training.corrections import taught_snippets
 
 #: videos that a pass over all of them takes at a time: enough to keep the processor busy
 PASS_VIDEOS = 10
@@ -23,10 +25,23 @@ class Videos:
     """A split's videos by number, in the order of the store."""
 
     def __init__(
-        self, store: Store, split: str, device: torch.device, boxes: Sequence[Instances] | None = None
+        self,
+        store: Store,
+        split: str,
+        device: torch.device,
+        boxes: Sequence[Instances] | None = None,
+        *,
+        corrected: Mapping[str, Instances] | None = None,
     ) -> None:
         self.store, self.names, self.device, self.boxes = store, store.names(split), device, boxes
         self.tags: Float[np.ndarray, "n c"] = store.tags(split)
+        self.taught: csr_array | None = None
+        """Shares of the classes and of background in each snippet of a corrected video; None: none is corrected."""
+        if corrected:
+            self.taught = taught_snippets(corrected, self.names, store)
+            for number, name in enumerate(self.names):
+                if name in corrected:  # in the place of its tags
+                    self.tags[number] = np.isin(np.arange(len(store.classes)), corrected[name].class_ids)
 
     def __len__(self) -> int:
         return len(self.names)

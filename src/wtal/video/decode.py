@@ -88,7 +88,7 @@ class Picture:
 
 def probe(path: Path) -> VideoInfo:
     """What the file's header says; a file that is no video is an error that names it."""
-    with refusing(path), _opened(path) as (container, stream):
+    with refusing(path), opened(path) as (container, stream):
         rate = stream.average_rate
         duration = _declared_s(container, stream)
         return VideoInfo(
@@ -103,12 +103,12 @@ def read_pictures(path: Path, *, fps: float = 25.0, geometry: Geometry | None = 
     rate, size = Fraction(fps), geometry or Geometry()
     shown: Picture | None = None
     count = 0  # pictures given so far; the next one is at the middle of its interval, half a step later
-    with refusing(path), _opened(path) as (container, stream):
+    with refusing(path), opened(path) as (container, stream):
         from av.video.reformatter import VideoReformatter
 
         scaler = VideoReformatter()  # one for all frames: each would prepare its own tables otherwise
         end, scaled = Fraction(0), (0, 0)
-        for start, until, frame in _timed(path, container, stream):
+        for start, until, frame in timed(path, container, stream):
             end = until
             while shown is not None and count + Fraction(1, 2) < start * rate:
                 yield shown
@@ -128,7 +128,7 @@ def read_pictures(path: Path, *, fps: float = 25.0, geometry: Geometry | None = 
             count += 1
 
 
-def _timed(
+def timed(
     path: Path, container: "InputContainer", stream: "VideoStream"
 ) -> Iterator[tuple[Fraction, Fraction, "VideoFrame"]]:
     """Frames in the order in which they are shown, each with the seconds at which it begins and ends."""
@@ -182,7 +182,8 @@ def _declared_s(container: "InputContainer", stream: "VideoStream") -> Fraction 
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple["InputContainer", "VideoStream"]]:
+def opened(path: Path) -> Iterator[tuple["InputContainer", "VideoStream"]]:
+    """The file and the stream of its pictures; what is no video is an error that names it."""
     try:
         import av
         from av.stream import Disposition

@@ -6,20 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from wtal.annotations import Annotations
 from wtal.data.store import Store
+from wtal.decide import LEAST_CONFIDENCE, marks, prominence, standing
+from wtal.evaluate.calibration import Calibration
 from wtal.formats.targets import TargetFile, read_targets
 from wtal.instances import Instances
 from wtal.localize import Localizer
 from wtal.maps import mean_map
 from wtal.overlap import iou
-from wtal.propose import Fusion, Nms, Proposals, Proposer
+from wtal.propose import Combine, Cut, Fusion, Nms, Proposals, Proposer
 from wtal.pseudo.delta import delta_targets
 from wtal.sight import Found, Sight
 from wtal.timebase import TimeBase
 from wtal.training.run import Run
+from wtal.typed import choices
 
 Record = dict[str, Any]
 #: classes whose activation is shown beside those of the tags and of the truth: the ones that are found best
@@ -38,7 +41,7 @@ class Footage:
         timebase: How the snippets lie on the video's clock.
         duration_s: How long it lasts.
         tags: Names of the classes that it carries; None if that is not known.
-        truth: Its true instances in seconds, by the model's class numbers; None if they are not known.
+        truth: Its true instances in seconds, each with the name of its class; None if they are not known.
         url: Where a browser finds the video; None: there is nothing to play.
         type: The kind of that file, such as video/mp4.
     """
@@ -48,16 +51,24 @@ class Footage:
     timebase: TimeBase
     duration_s: float
     tags: tuple[str, ...] | None = None
-    truth: Instances | None = None
+    truth: tuple[tuple[float, float, str], ...] | None = None
     url: str | None = None
     type: str | None = None
 
     @classmethod
     def of_store(cls, store: Store, name: str, truth: Annotations | None = None) -> "Footage":
         """A video of a store; `truth` is the store's, read once for all of its videos."""
-        known = None if truth is None or name not in truth.videos else truth.videos[name].instances
         features, clock, duration_s = store.features(name), store.timebase(name), store.duration_s(name)
-        return cls(name, features, clock, duration_s, store.records[name].tags or None, known)
+        return cls(name, features, clock, duration_s, store.records[name].tags or None, truth_of(truth, name))
+
+
+def truth_of(truth: Annotations | None, name: str) -> tuple[tuple[float, float, str], ...] | None:
+    """A video's true instances as `Footage` has them; None if they are not known."""
+    if truth is None or name not in truth.videos:
+        return None
+    known = truth.videos[name].instances
+    pairs = zip(known.segments.tolist(), known.class_ids.tolist(), strict=True)
+    return tuple((start, end, truth.classes[number]) for (start, end), number in pairs)
 
 
 class RunLabels:
@@ -107,17 +118,18 @@ def payload(
         labels: The run's pseudo labels.
     """
     sight = sight or localizer.look(footage.name, footage.features)
-    settings = proposer or sight.proposer
+    found = sight(proposer)
+    sight = sight if proposer is None else replace(sight, proposer=proposer)
     clock = footage.timebase.at(localizer.card.offset_snippets)
     drawn = _Drawn(clock, footage.duration_s, localizer.classes)
-    found = sight(settings)
-    # the same instances as `localizer(...)` gives: those of which something is left inside the video
-    instances = [made for made in drawn.instances(found) if made["start"] < made["end"]]
-    best = dict.fromkeys(made["label"] for made in instances)
-    shown = set(list(best)[:MOST_CURVES]) | set(footage.tags or ())
+    confidence = localizer.card.calibration if _has_own_settings(sight, localizer) else None
+    cut = None if sight.teacher is not None else sight.proposer.cut
+    instances = drawn.instances(found, confidence, len(footage.features), cut)
+    best = list(dict.fromkeys(made["label"] for made in instances))
+    shown = {*best[:MOST_CURVES], *(footage.tags or ())}
     truth = None
     if footage.truth is not None:
-        truth = [drawn.segment(*one) for one in zip(footage.truth.segments, footage.truth.class_ids, strict=True)]
+        truth = [{"start": _rounded(start), "end": _rounded(end), "label": name} for start, end, name in footage.truth]
         shown |= {one["label"] for one in truth}
     seen = tuple(name for name in localizer.classes if name in shown)
     return {
@@ -133,28 +145,47 @@ def payload(
             "step": round(clock.snippet_s, 6),
             "count": len(footage.features),
         },
+        "least": 0.0 if confidence is None else LEAST_CONFIDENCE,
         "instances": instances,
-        "nms": [one for one in drawn.plain(sight(settings.by(Nms)).instances) if one["start"] < one["end"]],
+        "nms": drawn.plain(_by_nms(sight)().instances)[0],
         "curves": [
             *_activations(sight, localizer.classes, seen),
             *(labels.curves(footage.name, seen) if labels else []),
         ],
-        "settings": settings_of(settings, detector=sight.teacher is not None),
+        "settings": settings_of(sight),
     }
 
 
-def settings_of(proposer: Proposer, *, detector: bool = False) -> Record:
-    """The settings that can be changed while one looks, named as in recipes; null where one does not act."""
-    combine = proposer.combine
+def settings_of(sight: Sight) -> Record:
+    """The settings that can be changed while one looks, named as in recipes; null where one does not act.
+
+    Of a detector and its teacher they are the teacher's: that is what cuts curves and fuses candidates.
+    """
+    if sight.teacher is not None:
+        return settings_of(sight.teacher)
+    combine = sight.proposer.combine
     fusion = vars(combine) if isinstance(combine, Fusion) else {}
     return {
-        "levels": None if detector else list(proposer.cut.thresholds),
+        "levels": list(sight.proposer.cut.thresholds),
         "temperature": fusion.get("temperature"),
         "threshold": getattr(combine, "threshold", None),
         "evidence": fusion.get("evidence"),
         "template": fusion.get("template"),
-        "combine": "fusion" if fusion else "nms",
+        "combine": next(name for name, way in choices(Combine).items() if isinstance(combine, way)),
     }
+
+
+def _has_own_settings(sight: Sight, localizer: Localizer) -> bool:
+    """Whether nothing was changed: confidence was fitted to the model's own settings alone."""
+    if sight.proposer != localizer.card.proposer:
+        return False
+    below = sight.teacher, localizer.teacher
+    return below[0] is None or below[1] is None or _has_own_settings(below[0], below[1])
+
+
+def _by_nms(sight: Sight) -> Sight:
+    teacher = None if sight.teacher is None else _by_nms(sight.teacher)
+    return replace(sight, proposer=sight.proposer.by(Nms), teacher=teacher)
 
 
 def changed(proposer: Proposer, *, levels: tuple[float, ...] | None = None, **settings: Any) -> Proposer:
@@ -184,37 +215,48 @@ class _Drawn:
     duration_s: float
     classes: tuple[str, ...]
 
-    def segment(self, ends: Float[np.ndarray, " 2"], class_id: int | np.integer) -> Record:
-        return {"start": _rounded(ends[0]), "end": _rounded(ends[1]), "label": self.classes[int(class_id)]}
-
-    def seconds(self, instances: Instances) -> Float[np.ndarray, "n 2"]:
-        return self.clock.segments_to_seconds(instances.segments, duration_s=self.duration_s)
-
-    def plain(self, instances: Instances) -> list[Record]:
+    def plain(self, instances: Instances) -> tuple[list[Record], Int[np.ndarray, " k"]]:
+        """What a page says of each instance of which something is left inside the video, and which those are."""
+        segments = self.clock.segments_to_seconds(instances.segments, duration_s=self.duration_s)
+        rows = np.flatnonzero(segments[:, 0] < segments[:, 1])
         # a contrast below 0 says no more to a person than 0 does
         scores = np.maximum(instances.scores, 0.0)
-        return [
-            {**self.segment(ends, label), "score": _rounded(score)}
-            for ends, label, score in zip(self.seconds(instances), instances.class_ids, scores, strict=True)
+        records = [
+            {
+                "start": _rounded(segments[i, 0]),
+                "end": _rounded(segments[i, 1]),
+                "label": self.classes[instances.class_ids[i]],
+                "score": _rounded(scores[i]),
+            }
+            for i in rows
         ]
+        return records, rows
 
-    def instances(self, found: Found) -> list[Record]:
-        made_by = _makers(found)
-        records = self.plain(found.instances)
-        for number, record in enumerate(records):
-            by, proposals, index = made_by[number]
-            record |= {"confidence": None, "found_by": by, "marks": [], "members": self.members(proposals, index)}
+    def instances(self, found: Found, confidence: Calibration | None, n_snippets: int, cut: Cut | None) -> list[Record]:
+        records, rows = self.plain(found.instances)
+        ranked = self.clock.instances_to_seconds(found.instances, duration_s=self.duration_s)
+        stands = set(_keys(standing(ranked)))
+        sure = None if confidence is None else confidence(prominence(ranked))
+        odd = marks(ranked, self.clock, n_snippets, self.duration_s, cut)
+        makers = _makers(found)
+        for number, (record, row, key) in enumerate(zip(records, rows, _keys(ranked), strict=True)):
+            by, proposals, index = makers[row]
+            stood = key in stands
+            stands.discard(key)  # both models may have found the very same: the better one stands
+            record |= {
+                "confidence": None if sure is None or not stood else _rounded(sure[number]),
+                "stands": stood,
+                "found_by": by,
+                "marks": list(odd[number]),
+                "members": self.members(proposals, index),
+            }
         return records
 
     def members(self, proposals: Proposals, index: int) -> list[list[float]]:
         if proposals.fused is None:
             return []
         chosen = proposals.candidates.instances[proposals.fused.members(index)].sorted()
-        return [
-            [_rounded(start), _rounded(end), _rounded(max(score, 0.0))]
-            for (start, end), score in zip(self.seconds(chosen), chosen.scores, strict=True)
-            if start < end
-        ]
+        return [[one["start"], one["end"], one["score"]] for one in self.plain(chosen)[0]]
 
 
 def _makers(found: Found) -> list[tuple[str | None, Proposals, int]]:

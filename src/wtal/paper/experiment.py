@@ -1,17 +1,23 @@
-"""A table before its runs are trained: rows of a variant's runs with settings of the test, beside published figures.
+"""What an experiment is, and its tables before their runs are trained.
 
-What is to be trained follows from the rows.
+A row is a variant's runs with settings of the test, beside published figures; what is to be trained follows from the
+rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from wtal.figures.table import Cell, Column, Measure, Table, measured_at
+from wtal import __version__
+from wtal.figures.page import Page, PageBlock, Section, render
+from wtal.figures.style import save_figure
+from wtal.figures.table import Cell, Column, Measure, Table, measured_at, write_tables
+from wtal.files import written_whole
 from wtal.paper.plan import Variant
 from wtal.paper.setting import Setting, way_of
 from wtal.paper.trained import TrainedRuns
@@ -86,6 +92,47 @@ class PlannedTable:
             strong=frozenset(n for n, row in enumerate(self.rows) if row.strong),
             sections=parts_of(self.rows),
         )
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Tables and figures: the runs that they want, what is made of those, and what cannot be done here, and why."""
+
+    title: str
+    variants: Callable[[Setting], Sequence[Variant]]
+    blocks: Callable[[Setting, TrainedRuns], Sequence[PageBlock]]
+    notes: Callable[[Setting], Sequence[str]] = lambda _: ()
+
+
+def experiment_of(title: str, tables: Callable[[Setting], Sequence[PlannedTable]]) -> Experiment:
+    """The experiment that consists of these tables."""
+
+    def variants(setting: Setting) -> list[Variant]:
+        return variants_of(row for table in tables(setting) for row in table.rows)
+
+    return Experiment(title, variants, lambda setting, trained: [t.drawn(setting, trained) for t in tables(setting)])
+
+
+def write_results(name: str, experiment: Experiment, setting: Setting, trained: TrainedRuns, out: Path) -> list[Path]:
+    """Write an experiment's tables (Markdown, LaTeX, CSV), figures (PNG, SVG) and a page with both; their paths."""
+    n, part = len(trained.seeds), setting.store.part
+    data = f"{setting.store.path.name}{f', part {part} held out' if part else ''}"
+    page = Page(
+        experiment.title,
+        f"{setting.stem} over {data}, {n} seed{'s' if n > 1 else ''}",
+        (Section(name, name.capitalize(), tuple(experiment.blocks(setting, trained))),),
+        f"Made by wtal {__version__}: wtal paper {name}",
+        (*experiment.notes(setting), *(f"{name} is not trained, so its figures are missing" for name in trained.gaps)),
+    )
+    paths = write_tables(out, list(page.tables()))
+    for plot in page.plots():
+        for suffix in ("png", "svg"):
+            paths.append(out / f"{plot.name}.{suffix}")
+            save_figure(paths[-1], plot.figure)
+    paths.append(out / f"{name}.html")
+    with written_whole(paths[-1]) as file:
+        file.write(render(page))
+    return paths
 
 
 @cache
