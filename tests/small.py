@@ -35,6 +35,17 @@ learning_rate: [[1, 3e-3]]
 boxes: {least_weight: 0.4}
 test: {protocols: [thumos14], pool: {weight: 0.5}}
 """
+#: a detector that is trained in a second, by any run as its teacher
+DETECTOR = """
+model: detector
+model_options: {width: 8, averaging: 0.9, levels: 2}
+epochs: 2
+batch_videos: 4
+learning_rate: [[2, 3e-3]]
+optimizer: {name: adamw, clip_norm: 1.0}
+boxes: {least_weight: 0.4}
+test: {protocols: [thumos14], pool: {weight: 0.5}}
+"""
 
 
 def make_store(path: Path, *, seed: int = 0, n_train: int = 13, n_test: int = 3) -> Store:

@@ -58,6 +58,17 @@ def test_instances_are_cut_to_the_video_and_dropped_outside_it():
     assert seconds.class_ids.tolist() == [0, 1]
 
 
+def test_instances_go_to_seconds_and_back_by_the_offset_of_the_first_snippet():
+    base = TimeBase(fps=30.0, stride_frames=15.0, offset_snippets=0.5)
+    found = Instances([[0.0, 2.0], [8.0, 12.0]], [0.1, 0.2], [0, 1], unit="snippets")
+    seconds = base.instances_to_seconds(found)
+    assert (seconds.segments.tolist(), seconds.unit) == ([[0.25, 1.25], [4.25, 6.25]], "seconds")
+    back = base.instances_to_snippets(seconds)
+    assert (back.segments.tolist(), back.unit) == (found.segments.tolist(), "snippets")
+    assert back.scores.tolist() == [0.1, 0.2]
+    assert back.class_ids.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("options", [{"fps": 0.0}, {"stride_frames": -1.0}, {"offset_snippets": np.nan}])
 def test_an_impossible_time_base_is_refused(options):
     (name,) = options

@@ -188,7 +188,7 @@ def test_bad_videos_stop_it_or_are_left_out_and_listed(videos, tmp_path, capsys)
     at = data.index(b"mdat") + 2000
     damaged = data[:at] + rng.integers(0, 256, 1500, dtype=np.uint8).tobytes() + data[at + 1500 :]
     (videos / "damaged.mp4").write_bytes(damaged)
-    with pytest.raises(InputError, match=r"empty.mp4 is empty .* --skip-bad"):
+    with pytest.raises(InputError, match=r"empty.mp4 is empty .* `skip_bad=True`"):
         extract([videos], tmp_path / "store", OPTIONS)
     assert not (tmp_path / "store").exists()
     command = ["extract", str(videos), "-o", str(tmp_path / "store"), "--extractor", "my_extractor:mean"]

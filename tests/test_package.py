@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,24 @@ def test_the_method_and_the_evaluation_run_with_nothing_but_the_required_package
 def test_examples_run(example, tmp_path):
     result = run(sys.executable, str(example), cwd=tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    """Every cell, in an empty folder; what it shows is not kept in the file."""
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    notebook = nbformat.read(ROOT / "examples" / "04_notebook.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert not any(cell.get("outputs") for cell in notebook.cells)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the kernel's sockets and event loops
+        nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert sum("<svg" in data.get("text/html", "") for data in shown) == 3
+    assert (tmp_path / "notebook-out" / "found.srt").exists()
+    assert (tmp_path / "notebook-out" / "model" / "README.md").exists()
 
 
 def test_no_path_of_a_machine_is_in_the_project():

@@ -9,8 +9,10 @@ from hypothesis import given
 
 from strategies import tcams
 from wtal.errors import InputError
+from wtal.instances import Instances
 from wtal.maps import ActivationMap
 from wtal.propose import PAPER, PRESETS, RELEASED, Cut, Fusion, Nms, Proposer, SoftNms
+from wtal.pseudo.candidates import Candidates
 from wtal.pseudo.templates import TEMPLATES
 
 
@@ -165,3 +167,56 @@ def test_decay_weakens_what_overlaps_better_ones_and_keeps_it(tcam):
         assert members.starts.min() - 1e-9 <= segment[0] < segment[1] <= members.ends.max() + 1e-9
     assert weakened.instances.scores.max(initial=0.0) == pytest.approx(plain.instances.scores.max(initial=0.0))
     assert (np.diff(weakened.instances.scores) <= 0).all()
+
+
+def test_the_papers_preset_looks_for_classes_from_a_tenth_on():
+    tcam = np.zeros((9, 2))
+    tcam[3:6] = 0.5
+    assert PAPER(tcam, np.array([0.1, 0.0999])).instances.class_ids.tolist() == [0]
+
+
+def test_the_papers_preset_weighs_candidates_at_temperature_0_03():
+    # the level 0.001 sees [6, 12), the levels above 0.03 its upper half: two kinds of candidates in one group
+    tcam = np.zeros((18, 1))
+    tcam[6:12], tcam[8:12] = 0.03, 0.05
+    found = PAPER(tcam, np.ones(1))
+    q = found.candidates.instances.scores
+    expected = np.exp(q / 0.03) / np.exp(q / 0.03).sum()
+    assert found.fused is not None
+    np.testing.assert_allclose(found.fused.weights, expected, rtol=1e-9)
+    assert found.instances.starts.tolist() == pytest.approx([expected @ found.candidates.instances.starts])
+
+
+@pytest.mark.parametrize(("length", "instances"), [(21, 1), (19, 2)])
+def test_the_papers_preset_fuses_what_overlaps_by_more_than_a_quarter(length, instances):
+    # of 80 snippets above the low levels, so many are above the high ones: a tIoU just above or below 0.25
+    tcam = np.zeros((100, 1))
+    tcam[10:90], tcam[10 : 10 + length] = 0.01, 0.9
+    assert len(PAPER(tcam, np.ones(1)).instances) == instances
+
+
+def released_contrast(curve, start, end):
+    """The authors' formula on whole snippets: the run with the snippet after it, and flanks cut to whole ones."""
+    width = 0.0785 * (end - start) ** 0.9
+    inner = curve[start : end + 1]
+    left, right = max(0, int(start - width)), min(int(end + 1 + width), len(curve) - 1)
+    outer = np.r_[curve[left:start], curve[end + 1 : right]]
+    return inner.mean() - (outer.mean() if len(outer) else 0.0)
+
+
+def test_the_released_preset_cuts_flanks_to_whole_snippets():
+    curve = np.r_[np.linspace(0.0, 0.0009, 20), np.full(30, 0.5), np.linspace(0.0009, 0.0, 20)]
+    found = RELEASED(curve[:, None], np.ones(1)).candidates.instances
+    assert set(map(tuple, found.segments)) == {(20.0, 51.0)}
+    np.testing.assert_allclose(found.scores, released_contrast(curve, 20, 50), rtol=1e-9)
+    exact = replace(RELEASED, cut=replace(RELEASED.cut, flank_rounding="exact"))
+    assert abs(exact(curve[:, None], np.ones(1)).instances.scores[0] - found.scores[0]) > 1e-6
+
+
+@pytest.mark.parametrize(("shared", "instances"), [(1, 2), (2, 1)])
+def test_the_released_preset_counts_positions_as_inclusive(shared, instances):
+    # (intersection + 1) / (own length + 1) > 0.25 for a candidate of 8 positions: 2 / 9 is not, 3 / 9 is
+    best, other = [0.0, 10.0], [10.0 - shared, 18.0 - shared]
+    found = Candidates(Instances([best, other], [0.9, 0.5], unit="snippets"), np.full(2, 0.5))
+    assert len(RELEASED.combine(found).instances) == instances
+    assert len(RELEASED.by(Fusion, pad=0.0).combine(found).instances) == 2  # 2 / 8 is not more than a quarter

@@ -1,6 +1,7 @@
 """What a user did, said plainly: one error type that the command line shows without a traceback, and its words."""
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 #: the extra that brings a package which wtal does without as long as it can
@@ -18,10 +19,20 @@ EXTRA_OF = {
     "fsspec": "remote",
     "s3fs": "remote",
     "ray": "ray",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "onnxscript": "onnx",
+    "huggingface_hub": "hub",
     "starlette": "serve",
     "uvicorn": "serve",
 }
-_IMPLIED = {"video": {"train"}, "flow": {"train", "video"}, "frames": {"train", "video"}, "serve": {"train"}}
+_IMPLIED = {
+    "video": {"train"},
+    "flow": {"train", "video"},
+    "frames": {"train", "video"},
+    "onnx": {"train"},
+    "serve": {"train"},
+}
 
 
 class InputError(ValueError):
@@ -54,7 +65,8 @@ def install_line(extras: Iterable[str]) -> str:
 
     asked = set(extras)
     implied = {other for extra in asked for other in _IMPLIED.get(extra, ())}
-    named = sorted(asked - implied, key=["train", "video", "flow", "frames", "report", "serve", "h5", "tb"].index)
+    order = ["train", "video", "flow", "frames", "report", "serve", "h5", "tb", "onnx", "hub"]
+    named = sorted(asked - implied, key=order.index)
     try:
         installer = (metadata.distribution("wtal").read_text("INSTALLER") or "").strip()
     except metadata.PackageNotFoundError:  # run from a checkout that is not installed
@@ -69,6 +81,22 @@ def missing_extra(error: ImportError) -> MissingExtraError | None:
         return error
     package = (error.name or "").partition(".")[0]
     return MissingExtraError(package, EXTRA_OF[package]) if package in EXTRA_OF else None
+
+
+def as_options(text: str) -> str:
+    """A message as the command line says it: what Python calls `skip_bad=True` is the option --skip-bad there.
+
+    Messages name arguments as Python has them, in backticks, since most are written where nobody knows who asks.
+
+    >>> as_options("leave it out with `skip_bad=True`, or say `run=DIR` or `device='cpu'`")
+    'leave it out with --skip-bad, or say --run DIR or --device cpu'
+    """
+
+    def option(found: "re.Match[str]") -> str:
+        name, value = found.groups()
+        return f"--{name.replace('_', '-')}" + ("" if value in (None, "True") else f" {value.strip(chr(39))}")
+
+    return re.sub(r"`([a-z_]+)(?:=([^`]*))?`", option, text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

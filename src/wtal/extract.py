@@ -161,10 +161,12 @@ def _reusable(out: Path, identity: Extraction, dtype: Dtype, found: Mapping[str,
     store = Store.open(out)
     known = read_extraction(store.extraction)
     if known is None:
-        raise InputError(f"{out} holds features that wtal extract did not make; choose another -o, or say --overwrite")
-    known.refuse_other(identity, "the features that are asked for", f"{out} (--overwrite makes it anew)")
+        raise InputError(
+            f"{out} holds features that wtal extract did not make; choose another `out=DIR`, or say `overwrite=True`"
+        )
+    known.refuse_other(identity, "the features that are asked for", f"{out} (`overwrite=True` makes it anew)")
     if store.dtype != dtype:
-        raise InputError(f"{out} holds {store.dtype}, not {dtype}; --overwrite makes it anew")
+        raise InputError(f"{out} holds {store.dtype}, not {dtype}; `overwrite=True` makes it anew")
     if lost := [name for name in store.names() if name not in found]:
         raise InputError(
             f"{out} holds {len(lost)} videos that are not among the files given, such as {some(lost)}; name their "
@@ -221,7 +223,7 @@ def _reported(
 def _broken(name: str, error: InputError, *, skip_bad: bool) -> Finding:
     if not skip_bad:
         raise InputError(
-            f"{error} (what is done is kept: repair or remove the file and run again, or say --skip-bad)"
+            f"{error} (what is done is kept: repair or remove the file and run again, or say `skip_bad=True`)"
         ) from error
     return Finding("error", name, str(error), "left out")
 

@@ -5,7 +5,7 @@ import platform
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -50,17 +50,20 @@ def written_whole(path: Path, mode: str = "w") -> Iterator[IO]:  # type: ignore[
         raise
 
 
-def copy_whole(folder: Path, to: Path) -> None:
-    """Copy a folder; `to` is there only once all of it is."""
+def copy_whole(folder: Path, to: Path, finish: Callable[[Path], None] = lambda _: None) -> None:
+    """Copy a folder; `to` is there only once all of it is, and what `finish` adds to it."""
     beside = to.with_name(f".{to.name}.partial")
     try:
         shutil.rmtree(beside, ignore_errors=True)  # of a copy that was cut short
         shutil.copytree(folder, beside)
+        finish(beside)
         shutil.rmtree(to, ignore_errors=True)
         beside.rename(to)
-    except OSError as error:
+    except BaseException as error:
         shutil.rmtree(beside, ignore_errors=True)
-        raise InputError(f"cannot copy {folder} to {to}: {error.strerror or error}") from error
+        if isinstance(error, OSError):
+            raise InputError(f"cannot copy {folder} to {to}: {error.strerror or error}") from error
+        raise
 
 
 def partial_prefix(path: Path) -> str:

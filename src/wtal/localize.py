@@ -27,7 +27,7 @@ from wtal.reading import names_of, read_json, refusing
 from wtal.sight import Sight
 from wtal.threads import wait_quietly
 from wtal.timebase import TimeBase
-from wtal.typed import parse, plain
+from wtal.typed import as_path, parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
 from wtal.video.pipeline import video_features
 from wtal.video.snippets import Sampling
@@ -48,10 +48,14 @@ def localize_maps(
 
 
 def localize_map(
-    streams: Sequence[ActivationMap], proposer: Proposer, timebase: TimeBase, duration_s: float = np.inf
+    streams: Sequence[ActivationMap], proposer: Proposer, timebase: TimeBase, duration_s: float | None = None
 ) -> Instances:
-    """Instances of one video in seconds, best first, from what each stream says of it."""
-    return timebase.instances_to_seconds(proposer.of_maps(streams).instances, duration_s=duration_s)
+    """Instances of one video in seconds, best first, from what each stream says of it.
+
+    They are cut to the video's duration; where that is not known, to the end of its last snippet.
+    """
+    end_s = timebase.end_s(len(streams[0].tcam)) if duration_s is None else duration_s
+    return timebase.instances_to_seconds(proposer.of_maps(streams).instances, duration_s=end_s)
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ class Localizer:
         features: Shaped[np.ndarray, "..."],
         timebase: TimeBase | None = None,
         *,
-        duration_s: float = np.inf,
+        duration_s: float | None = None,
         proposer: Proposer | None = None,
     ) -> Instances:
         """Instances in seconds, best first, of one video with these features (snippets, dimensions).
@@ -148,11 +152,13 @@ class Localizer:
         Args:
             features: One vector per snippet.
             timebase: How the snippets lie on the video's clock; by default as those of the training videos do.
-            duration_s: How long the video lasts; instances are cut to it.
+            duration_s: How long the video lasts; instances are cut to it. By default until its last snippet ends.
             proposer: Settings that take the place of the model's own.
         """
         clock = (timebase or self.card.timebase).at(self.card.offset_snippets)
-        return clock.instances_to_seconds(self.found("the video", features, proposer), duration_s=duration_s)
+        end_s = clock.end_s(len(features)) if duration_s is None else duration_s
+        found = clock.instances_to_seconds(self.found("the video", features, proposer), duration_s=end_s)
+        return found.named(self.classes)
 
     def decide(
         self,
@@ -291,7 +297,7 @@ class Localizer:
             if options is None:
                 raise InputError(
                     "the model was trained on features that wtal extract did not make: say what makes them, such as "
-                    "--extractor i3d --weights RGB.pt --flow-weights FLOW.pt"
+                    "`extractor='i3d'` `weights=RGB.pt` `flow_weights=FLOW.pt`"
                 )
             extractor, _ = open_extractor(options, Sampling(), device=device)
             return extractor, Sampling()
@@ -348,7 +354,7 @@ def write_card(folder: Path, card: Card) -> None:
 
 def read_card(run: Path | str) -> Card:
     """What a finished run says about its model."""
-    path = model_folder(run) / "model.json"
+    path = model_folder(as_path(run, "run")) / "model.json"
     if not path.is_file():
         unfinished = (Path(run) / "config.yaml").exists()
         hint = (

@@ -119,7 +119,7 @@ def _seen(
 def left_out(error: InputError, skip_bad: bool) -> InputError:
     """The error of a file that cannot be read, if such files may be left out; otherwise it is raised."""
     if not skip_bad:
-        raise InputError(f"{error} (what is done is kept; --skip-bad leaves such files out)") from error
+        raise InputError(f"{error} (what is done is kept; `skip_bad=True` leaves such files out)") from error
     return error
 
 

@@ -14,6 +14,7 @@ from jaxtyping import Int
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.maps import ActivationMap
+from wtal.notebook import Bar, timeline
 from wtal.overlap import Overlap
 from wtal.pseudo.candidates import (
     QUARTER,
@@ -28,6 +29,7 @@ from wtal.pseudo.candidates import (
 from wtal.pseudo.fusion import Evidence, Fused, Logit, fuse
 from wtal.pseudo.templates import Template
 from wtal.suppress import Decay, decayed, nms, soft_nms
+from wtal.typed import as_array, check_fields, checked
 
 Classes = Int[np.ndarray, " k"] | list[int] | None
 
@@ -44,6 +46,24 @@ class Proposals:
     candidates: Candidates
     #: which candidates made each instance; None where suppression chose among them instead
     fused: Fused | None
+
+    def __repr__(self) -> str:
+        how = "suppressed" if self.fused is None else "fused"
+        return f"Proposals({self.instances!r}, {how} from {len(self.candidates.instances)} candidates)"
+
+    def _repr_html_(self) -> str:
+        of_candidates = self.candidates.instances.named(self.instances.names) if self.instances.names else None
+        thin = (of_candidates or self.candidates.instances).lanes()
+        lanes: dict[str, list[Bar]] = {}
+        for label, bars in self.instances.lanes().items():
+            faint = [(start, end, 0.08, told) for start, end, _, told in thin.get(label, [])]
+            lanes |= {label: bars, f"candidates: {label}": faint}
+        counted = f"{len(self.instances):,} instances of {len(self.candidates.instances):,} candidates"
+        return f"<div>{counted}</div>{timeline(lanes, self.instances.unit, of_one_colour=2)}"
+
+    def to_pandas(self) -> Any:
+        """The instances as a DataFrame (needs pandas)."""
+        return self.instances.to_pandas()
 
 
 @dataclass(frozen=True)
@@ -77,6 +97,9 @@ class Cut:
     video_score_weight: float = 0.0
     """Share of the video's class score in an instance's score (0.2 in WUM)."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __call__(
         self,
         tcam: Curves,
@@ -86,6 +109,7 @@ class Cut:
         attention: Curves | None = None,
     ) -> Candidates:
         """Runs of the activations, and of the attention if it has thresholds, with scores."""
+        video_scores = None if video_scores is None else as_array(video_scores, "video_scores")
         if classes is None:
             classes = self.choose_classes(video_scores) if video_scores is not None else None
         families: list[tuple[tuple[float, ...], Curves | None]] = [(self.thresholds, None)]
@@ -118,7 +142,7 @@ class Cut:
     def choose_classes(self, video_scores: Curves) -> Int[np.ndarray, " k"]:
         """The classes that a video's scores make likely."""
         if not np.isfinite(video_scores).all():
-            raise InputError(f"video scores must be finite, got {video_scores}")
+            raise InputError(f"video_scores must be finite, got {video_scores}")
         chosen = np.flatnonzero(video_scores >= self.class_threshold)
         if len(chosen) == 0 and self.keep_best_class and len(video_scores):
             return np.array([np.argmax(video_scores)])
@@ -150,6 +174,9 @@ class Fusion:
     decay_sigma: float | None = None
     """Fused instances of one class that overlap weaken each other, by a Gaussian decay of this sigma; null: not."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __call__(self, candidates: Candidates) -> Proposals:
         """One instance for each group of candidates."""
         fused = fuse(candidates, **{name: value for name, value in vars(self).items() if name != "decay_sigma"})
@@ -168,6 +195,9 @@ class Nms:
     """What that overlap is: tIoU, or the overlap over the candidate's own length."""
     pad: float = 0.0
     """Added to lengths and intersections: 1 where positions count as inclusive integers (released code)."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def __call__(self, candidates: Candidates) -> Proposals:
         """The best candidate of each group."""
@@ -188,6 +218,7 @@ class SoftNms:
     """What falls below is dropped."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         idle, acting = ("threshold", "sigma") if self.decay == "gaussian" else ("sigma", "threshold")
         if getattr(self, idle) is not None:
             raise InputError(f"soft-NMS with {self.decay} decay has no {idle}; leave it out, or set {acting}")
@@ -222,6 +253,9 @@ class Proposer:
     pool_threshold: float | None = None
     """Of several streams: combine each one's candidates alone, then NMS at this overlap; null: all in one."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __call__(
         self,
         tcam: Curves,
@@ -241,8 +275,10 @@ class Proposer:
             attention: How much each snippet matters (snippets,), for `cut.attention_thresholds`.
         """
         if n_classes is not None:
-            tcam = class_columns(tcam, n_classes, "the TCAM")
-            video_scores = None if video_scores is None else class_columns(video_scores, n_classes, "video_scores")
+            n_classes = checked(int, n_classes, "n_classes")
+            tcam = class_columns(as_array(tcam, "tcam"), n_classes, "the TCAM")
+            if video_scores is not None:
+                video_scores = class_columns(as_array(video_scores, "video_scores"), n_classes, "video_scores")
         return self.combine(self.cut(tcam, video_scores, classes=classes, attention=attention))
 
     def of_maps(self, maps: Sequence[ActivationMap], *, classes: Classes = None) -> Proposals:

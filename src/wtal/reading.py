@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from jaxtyping import Shaped
@@ -125,6 +127,23 @@ def read_yaml(path: Path, loader: type | None = None) -> Any:
         raise InputError(f"{path} is not a YAML file: {printable(str(error))}") from error
     _refuse_bombs(path, content, LIMIT_VALUES, texts=True)
     return content
+
+
+def read_xml(path: Path) -> Element:
+    """The root of an XML file without a document type: entities, which can stand for gigabytes or for files, need one.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "x.xml"
+    >>> _ = path.write_text("<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>")
+    >>> read_xml(path)
+    Traceback (most recent call last):
+    wtal.errors.InputError: ...x.xml has a document type (<!DOCTYPE), which is not read: it can stand for anything
+    """
+    text = read_text(path)
+    if "<!DOCTYPE" in text:
+        raise InputError(f"{path} has a document type (<!DOCTYPE), which is not read: it can stand for anything")
+    with refusing(path, "is not a readable XML file"):
+        return ElementTree.fromstring(text)
 
 
 def _whole(digits: str) -> int:

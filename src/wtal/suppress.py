@@ -10,6 +10,7 @@ from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.overlap import Overlap, tiou
 from wtal.pseudo.fusion import greedy_groups
+from wtal.typed import wanted_type
 
 Decay = Literal["linear", "gaussian"]
 
@@ -67,6 +68,7 @@ def decayed(
     instances: Instances, *, decay: Decay = "gaussian", threshold: float = 0.5, sigma: float = 0.5
 ) -> Float[np.ndarray, " n"]:
     """The score of each instance after soft-NMS, in the order the instances came in."""
+    wanted_type(instances, Instances, "instances")
     if decay not in {"linear", "gaussian"}:
         raise InputError(f"decay must be linear or gaussian, got {decay!r}")
     if not sigma > 0:

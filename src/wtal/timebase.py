@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from wtal.errors import InputError
 from wtal.instances import Instances
+from wtal.typed import check_fields, wanted_type
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class TimeBase:
 
     Snippet `i` covers grid positions `[i, i + 1)`; grid position `p` is at second
     `(p + offset_snippets) * stride_frames / fps`. The offset is explicit because it matters: on the usual
-    THUMOS14 features half a snippet is worth about two points of mAP (see docs/guide/time.md).
+    THUMOS14 features half a snippet is worth about two points of mAP.
 
     Args:
         fps: Frames a second of the video that the features were made from.
@@ -33,6 +34,7 @@ class TimeBase:
     offset_snippets: float = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("fps", "stride_frames"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
@@ -49,7 +51,7 @@ class TimeBase:
         """This clock with the first snippet starting elsewhere; None: as it is.
 
         >>> TimeBase(stride_frames=8).at(-0.5)
-        TimeBase(fps=25.0, stride_frames=8, offset_snippets=-0.5)
+        TimeBase(fps=25.0, stride_frames=8.0, offset_snippets=-0.5)
         """
         return self if offset_snippets is None else replace(self, offset_snippets=offset_snippets)
 
@@ -57,6 +59,14 @@ class TimeBase:
         """Seconds at these grid positions."""
         # multiplied before divided: whole positions give the float nearest to the exact second
         return (positions + self.offset_snippets) * self.stride_frames / self.fps
+
+    def end_s(self, n_snippets: int) -> float:
+        """Seconds at the end of the last of so many snippets.
+
+        >>> TimeBase(offset_snippets=-0.5).end_s(25)
+        15.68
+        """
+        return float(self.to_seconds(np.array([float(n_snippets)]))[0])
 
     def to_positions(self, seconds: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Grid positions at these seconds: the inverse of `to_seconds`."""
@@ -73,10 +83,11 @@ class TimeBase:
         >>> TimeBase(offset_snippets=-0.5).instances_to_seconds(found).segments.tolist()
         [[0.0, 0.96]]
         """
+        wanted_type(instances, Instances, "instances")
         instances.wanted_in("snippets", "seconds on the clock")
         segments = self.segments_to_seconds(instances.segments, duration_s=duration_s)
         kept = segments[:, 0] < segments[:, 1]
-        return Instances(segments[kept], instances.scores[kept], instances.class_ids[kept])
+        return Instances(segments[kept], instances.scores[kept], instances.class_ids[kept], names=instances.names)
 
     def segments_to_seconds(
         self, segments: Float[np.ndarray, "n 2"], *, duration_s: float = np.inf
@@ -90,6 +101,7 @@ class TimeBase:
         >>> TimeBase().instances_to_snippets(Instances([[0.0, 1.28]])).segments.tolist()
         [[0.0, 2.0]]
         """
+        wanted_type(instances, Instances, "instances")
         instances.wanted_in("seconds", "positions on the snippet grid")
         positions = self.to_positions(instances.segments)
-        return Instances(positions, instances.scores, instances.class_ids, unit="snippets")
+        return Instances(positions, instances.scores, instances.class_ids, unit="snippets", names=instances.names)

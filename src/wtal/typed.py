@@ -5,11 +5,19 @@ case: `combine: {soft_nms: {sigma: 0.3}}` for a `SoftNms`.
 """
 
 import re
+import reprlib
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from functools import cache
 from inspect import Parameter, signature
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from jaxtyping import Shaped
 
 from wtal.errors import InputError, did_you_mean
 
@@ -27,14 +35,15 @@ def parse(kind: type[_T], given: Any, where: str = "") -> _T:
     wtal.errors.InputError: unknown key fsp (did you mean fps?); there are fps, stride_frames, offset_snippets
     """
     if not isinstance(given, Mapping):
-        raise InputError(f"{where or 'the recipe'} must be a mapping of keys to values, got {_shown(given)}")
+        python = f" (in Python a {kind.__name__})" if where else ""
+        raise InputError(f"{where or 'the recipe'} must be a mapping of keys to values{python}, got {_shown(given)}")
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     _refuse_unknown(given, known, where)
     missing = [name for name, field in known.items() if _is_required(field) and name not in given]
     if missing:
         raise InputError(f"{_at(where, missing[0])} is missing; it has no default")
     hints = _hints(kind)
-    return kind(**{key: _value(hints[key], value, _at(where, key)) for key, value in given.items()})
+    return kind(**{key: checked(hints[key], value, _at(where, key)) for key, value in given.items()})
 
 
 def parse_options(
@@ -51,7 +60,51 @@ def parse_options(
         hints = get_type_hints(getattr(make, "__init__") if isinstance(make, type) else make)  # noqa: B009  mypy
     except (NameError, TypeError, AttributeError):  # a user's own annotations may be beyond us
         hints = {}
-    return {key: _value(hints.get(key, Any), value, _at(where, key)) for key, value in given.items()}
+    return {key: checked(hints.get(key, Any), value, _at(where, key)) for key, value in given.items()}
+
+
+def check_fields(value: Any) -> None:
+    """Refuse a dataclass whose fields do not hold what their types say; call it in `__post_init__`.
+
+    Lists and arrays become tuples, whole numbers in place of others floats, as when a recipe is read.
+    """
+    for name, kind in _hints(type(value)).items():
+        object.__setattr__(value, name, checked(kind, getattr(value, name), name))
+
+
+def wanted_type(value: object, kind: type, name: str, hint: str = "") -> None:
+    """Refuse an argument of another type than `kind`, by its name.
+
+    >>> wanted_type([1, 2], dict, "predictions", "; wrap them as {name: instances}")
+    Traceback (most recent call last):
+    wtal.errors.InputError: predictions must be of type dict, got list; wrap them as {name: instances}
+    """
+    if not isinstance(value, kind):
+        got = "None" if value is None else type(value).__name__
+        raise InputError(f"{name} must be of type {kind.__name__}, got {got}{hint}")
+
+
+def as_path(value: Any, name: str) -> Path:
+    """A path that a user gives, or an error that names the argument."""
+    if not isinstance(value, (str, PathLike)):
+        raise InputError(f"{name} must be a path, got {reprlib.repr(value)}")
+    return Path(value)
+
+
+def as_array(values: Any, name: str) -> Shaped[np.ndarray, "..."]:
+    """What a user gives as numbers, as an array of them; `name` is the argument that they were given as.
+
+    >>> as_array(None, "tcam")
+    Traceback (most recent call last):
+    wtal.errors.InputError: tcam must be an array of numbers, got None
+    """
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError):  # the last from a tensor that is part of a graph
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must be an array of numbers, got {reprlib.repr(values)}")
+    return array
 
 
 def plain(value: Any) -> Any:
@@ -97,7 +150,7 @@ def changed(value: _T, path: str, given: Any, where: str = "") -> _T:
     hints = _hints(type(value)) if is_dataclass(value) else {}
     _refuse_unknown([name], hints, where)
     here = _at(where, name)
-    inner = changed(getattr(value, name), rest, given, here) if rest else _value(hints[name], given, here)
+    inner = changed(getattr(value, name), rest, given, here) if rest else checked(hints[name], given, here)
     return replace(value, **{name: inner})  # type: ignore[type-var]
 
 
@@ -114,12 +167,27 @@ def differences(old: Any, new: Any, where: str = "") -> list[str]:
 
 
 def _hints(kind: Any) -> dict[str, Any]:
+    return _cached_hints(kind)
+
+
+@cache
+def _cached_hints(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
-def _value(kind: Any, given: Any, where: str) -> Any:
+def checked(kind: Any, given: Any, where: str) -> Any:
+    """The value as `kind` has it: a type, a union, a choice, a tuple or a dataclass; `where` names it in errors.
+
+    >>> checked(tuple[float, float], [1, 2], "dilation")
+    (1.0, 2.0)
+    >>> checked(int, 5.5, "n_snippets")
+    Traceback (most recent call last):
+    wtal.errors.InputError: n_snippets must be a whole number, got 5.5
+    """
     origin, arguments = get_origin(kind), get_args(kind)
+    if is_dataclass(given) and type(given) in (kind, *arguments):  # made in Python already
+        return given
     if origin in (Union, types.UnionType):
         return _one_of(kind, given, where)
     if origin is Literal:
@@ -135,7 +203,7 @@ def _value(kind: Any, given: Any, where: str) -> Any:
         if not isinstance(given, Mapping):
             raise InputError(f"{where} must be a mapping of keys to values, got {_shown(given)}")
         kind_of_value = arguments[1] if arguments else Any
-        return {str(key): _value(kind_of_value, value, _at(where, str(key))) for key, value in given.items()}
+        return {str(key): checked(kind_of_value, value, _at(where, str(key))) for key, value in given.items()}
     if kind in _PLAIN:
         return _scalar(kind, given, where)
     return _frozen(given)
@@ -151,10 +219,12 @@ def _scalar(kind: type, given: Any, where: str) -> Any:
                 return float(given)
             except ValueError:
                 pass
-        elif isinstance(given, (int, float)) and not isinstance(given, bool):
+        elif not isinstance(given, bool) and isinstance(given, Real):
             return float(given)
     elif type(given) is kind:
         return given
+    elif kind is int and not isinstance(given, bool) and isinstance(given, Integral):  # numpy's
+        return int(given)
     raise InputError(f"{where} must be {_PLAIN[kind]}, got {_shown(given)}")
 
 
@@ -170,22 +240,30 @@ def _one_of(union: Any, given: Any, where: str) -> Any:
         return parse(named[key], value, _at(where, key))
     rest = [kind for kind in kinds if kind is not type(None) and kind not in named.values()]
     if not rest:
-        raise InputError(f"{where} must be a mapping with one key of {', '.join(named)}, got {_shown(given)}")
+        python = ", ".join(one.__name__ for one in named.values())
+        raise InputError(
+            f"{where} must be a mapping with one key of {', '.join(named)} (in Python one of {python}), "
+            f"got {_shown(given)}"
+        )
     for kind in rest[:-1]:
         try:
-            return _value(kind, given, where)
+            return checked(kind, given, where)
         except InputError:
             continue
-    return _value(rest[-1], given, where)
+    return checked(rest[-1], given, where)
 
 
 def _sequence(arguments: Sequence[Any], given: Any, where: str) -> tuple[Any, ...]:
+    if hasattr(given, "tolist"):  # an array
+        given = given.tolist()
     if not isinstance(given, (list, tuple)):
         raise InputError(f"{where} must be a list, got {_shown(given)}")
     kinds = [arguments[0]] * len(given) if len(arguments) == 1 or arguments[1:] == (...,) else list(arguments)
     if len(kinds) != len(given):
         raise InputError(f"{where} must have {len(kinds)} values, got {len(given)}: {_shown(given)}")
-    return tuple(_value(kind, value, f"{where}[{i}]") for i, (kind, value) in enumerate(zip(kinds, given, strict=True)))
+    return tuple(
+        checked(kind, value, f"{where}[{i}]") for i, (kind, value) in enumerate(zip(kinds, given, strict=True))
+    )
 
 
 def _frozen(value: Any) -> Any:

@@ -86,6 +86,18 @@ def test_what_is_odd_goes_to_stderr(files, capsys):
     assert "the first is nobody" in lines[1]
 
 
+def test_decisions_are_noticed_beside_the_table(files, capsys):
+    starts = [4.0 * number for number in range(12)]
+    apart = Instances([[start, start + 3.0] for start in starts])
+    ranked = Instances.concat([apart, Instances([[start, start + 2.0] for start in starts])])
+    for name, found, said in (("decided", apart, True), ("ranked", ranked, False)):
+        write_predictions(files / f"{name}.json", {"a": found}, ("Jump", "Run"))
+        evaluate(files / f"{name}.json", files / "gt.json")
+        assert ("wtal localize --all" in capsys.readouterr().err) == said
+        evaluate(files / f"{name}.json", files / "gt.json", as_json=True)
+        assert capsys.readouterr().err == ""
+
+
 def test_a_cut_file_is_an_input_error(files):
     text = (files / "pred.json").read_text()
     (files / "half.json").write_text(text[: len(text) // 2])

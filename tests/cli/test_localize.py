@@ -86,13 +86,6 @@ def test_a_decision_by_default_and_the_ranked_list_on_request(made: Path, videos
     written = json.loads((run / "predictions.json").read_text())["results"]["a"]
     assert json.loads(everything.read_text())["results"]["a"] == written
 
-    segments = [{"label": label, "segment": [1.0, 3.0]} for label in ("Rise", "Fall")]
-    truth = {"a": {"subset": "test", "annotations": segments}}
-    (tmp_path / "gt.json").write_text(json.dumps({"database": truth}))
-    for path, said in ((few, True), (everything, False)):
-        main(["evaluate", str(path), str(tmp_path / "gt.json"), "--split", "test"])
-        assert ("wtal localize --all" in capsys.readouterr().err) == said
-
 
 def test_the_same_command_does_only_what_is_missing(made: Path, videos: Path, tmp_path: Path, capsys, calls) -> None:
     command = ["localize", str(made / "run"), str(videos), "-o", str(tmp_path / "found.csv")]

@@ -113,3 +113,12 @@ def test_bad_input_ends_with_one_line_and_writes_nothing(maps, tmp_path, capsys,
     assert message in said
     assert "Traceback" not in said
     assert not out.exists()
+
+
+def test_maps_without_a_duration_end_with_their_last_snippet(tmp_path):
+    tcam = np.zeros((20, 1))
+    tcam[12:] = 0.5  # up to the end of the map, which the recommended preset would widen by 0.75 snippets
+    np.savez(tmp_path / "maps.npz", names=["v"], lengths=[20], tcam=tcam, video_scores=np.ones((1, 1)), classes=["Run"])
+    main(["localize", "--tcam", str(tmp_path / "maps.npz"), "-o", str(tmp_path / "o.json")])
+    (found,) = json.loads((tmp_path / "o.json").read_text())["results"]["v"]
+    assert found["segment"][1] == pytest.approx(20 * 16 / 25)

@@ -83,7 +83,7 @@ def test_very_short_and_very_long_videos_convert(folder: Make, tmp_path: Path, m
 def test_all_zero_features_are_not_converted(folder: Make, tmp_path: Path) -> None:
     root = folder("video,label\na,Run\nb,Run\n")
     np.save(root / "b.npy", np.zeros((9, 8), np.float32))
-    with pytest.raises(InputError, match=r"b: features is zero everywhere; extract .*--skip-bad"):
+    with pytest.raises(InputError, match=r"b: features is zero everywhere; extract .*`skip_bad=True`"):
         convert(read_source(root, "folder"), tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
@@ -134,7 +134,7 @@ def test_one_wrong_duration_is_that_videos_fault() -> None:
 def test_all_durations_wrong_is_the_frame_rates_fault() -> None:
     (finding,) = check_durations(_lengths(10 / 16, [100.0, 200.0, 300.0, 400.0, 500.0]))
     assert (finding.severity, finding.video) == ("error", None)
-    assert "--fps 10.0 would fit" in finding.fix
+    assert "`fps=10.0` would fit" in finding.fix
 
 
 def test_actions_after_the_features_end_are_found() -> None:

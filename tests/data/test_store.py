@@ -162,7 +162,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing_behind(tmp_path: Path) 
 
 def test_a_store_is_replaced_only_when_asked_and_only_if_it_is_one(tmp_path: Path) -> None:
     _store(tmp_path / "s", [3])
-    with pytest.raises(InputError, match="exists; choose another place or say --overwrite"):
+    with pytest.raises(InputError, match="exists; choose another place or say `overwrite=True`"):
         _store(tmp_path / "s", [4])
     assert _store(tmp_path / "s", [4], overwrite=True).length("v0") == 4
     assert [entry.name for entry in tmp_path.iterdir()] == ["s"]
@@ -208,6 +208,20 @@ def test_damaged_stores_are_refused_by_name(tmp_path: Path) -> None:
     (store.path / INDEX).write_bytes(b"SQLite format 3" + bytes(100))
     with pytest.raises(InputError, match="is damaged"):
         Store.open(store.path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("float16", (30, 4)), ("float64", (30, 4)), (">f4", (30, 4)), ("float32", (29, 4))]
+)
+def test_features_of_another_type_or_number_than_the_index_says_are_refused(
+    tmp_path: Path, kind: str, shape: tuple[int, int]
+) -> None:
+    store = _store(tmp_path / "s", [30])
+    assert (store.dtype, store.features("v0").shape) == ("float32", (30, 4))
+    np.save(store.path / "features-00000.npy", np.zeros(shape, kind))
+    said = r"features-00000\.npy (is missing, cut off or damaged|holds >f4 .*, its index says float32 \(30, 4\))"
+    with pytest.raises(InputError, match=said):
+        Store.open(store.path).features("v0")
 
 
 def test_the_doctor_notices_a_flipped_bit(tmp_path: Path) -> None:

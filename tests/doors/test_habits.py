@@ -3,14 +3,18 @@
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
 from wtal.annotations import Annotations, Video
+from wtal.bars import Lines, showing
 from wtal.cli import COMMANDS, main
-from wtal.cli.progress import Lines, showing
+from wtal.cli.data import SUBCOMMANDS
+from wtal.cli.parse import EXAMPLES
 from wtal.cli.table import table_text
 from wtal.formats import write_annotations, write_predictions
 from wtal.instances import Instances
@@ -73,15 +77,36 @@ def test_module_version_and_help():
     assert wtal("help", "data", "convert").stdout.startswith("usage: wtal data convert")
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("help", "completion")])
+@pytest.mark.parametrize(
+    "command",
+    [name for name in COMMANDS if name not in ("help", "completion")] + [f"data {name}" for name in SUBCOMMANDS],
+)
 def test_help_shows_an_example_and_no_python(command, capsys):
-    with pytest.raises(SystemExit):
-        main(["help", command])
+    with suppress(SystemExit):
+        main(["help", *command.split()])
     shown = capsys.readouterr().out
     assert f"Example:  wtal {command}" in shown
-    assert "{None" not in shown
-    assert "default: None" not in shown
-    assert "(default: )" not in shown
+    for python in ("{None", "None}", "default: None", "(default: )", "docs/"):
+        assert python not in shown
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in ("wtal demo", "wtal train")])
+def test_the_example_of_each_command_is_understood(name, tmp_path, monkeypatch, capsys):
+    """In an empty folder it finds no file and says so."""
+    monkeypatch.chdir(tmp_path)
+    with suppress(SystemExit):
+        main(shlex.split(EXAMPLES[name])[1:])
+    said = "".join(capsys.readouterr())
+    assert not re.search(r"unrecognized|invalid choice|unknown command|required option|parsing error", said.lower()), (
+        said
+    )
+
+
+def test_a_mistyped_command_under_data_is_corrected(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["data", "convrt"])
+    assert ended.value.code == 2
+    assert "unknown command wtal data convrt (did you mean convert?)" in capsys.readouterr().err
 
 
 def test_completion_knows_commands_options_and_recipes(capsys):

@@ -161,3 +161,13 @@ def test_class_numbers_out_of_range_are_an_error():
 def test_videos_without_any_truth_are_an_error():
     with pytest.raises(InputError, match="no true instance"):
         score({}, annotated({"a": Instances.empty()}))
+
+
+def test_averages_take_in_both_ends_of_their_range():
+    true = Instances([[0.0, 10.0]], class_ids=[0])
+    # found by 55 %: right up to a tIoU of 0.5, wrong from 0.6 on
+    measured = score({"a": Instances([[0.0, 5.5]], class_ids=[0])}, annotated({"a": true}), protocol="thumos14")
+    assert [measured.at[tiou] for tiou in (0.5, 0.6)] == pytest.approx([100.0, 0.0])
+    wanted = {"0.1:0.5": 100.0, "0.3:0.7": 100 * 3 / 5, "0.1:0.7": 100 * 5 / 7}
+    assert measured.average == pytest.approx(wanted)
+    assert measured.headline == pytest.approx(100 * 5 / 7)

@@ -29,7 +29,7 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from small import RECIPE, make_store  # noqa: E402
+from small import DETECTOR, RECIPE, make_store  # noqa: E402
 from videos import write_video  # noqa: E402
 
 #: labels are renewed at nearly every epoch, so that most of the work is that
@@ -45,16 +45,6 @@ test: {protocols: [thumos14]}
 TEACHER = (
     "model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\nmodel_options: {hidden: 8}\ntest: {protocols: [thumos14]}\n"
 )
-DETECTOR = """
-model: detector
-model_options: {width: 8, averaging: 0.9, levels: 2}
-epochs: 2
-batch_videos: 7
-learning_rate: [[2, 3e-3]]
-optimizer: {name: adamw, clip_norm: 1.0}
-boxes: {least_weight: 0.4}
-test: {protocols: [thumos14], pool: {weight: 0.5}}
-"""
 EXTRACTOR = """
 import numpy as np
 def waves(frames):

@@ -11,7 +11,7 @@ KILLING = Path(__file__).with_name("killing.py")
 
 @pytest.mark.parametrize(
     ("commands", "points"),
-    [(("train", "relabel", "detector", "extract", "convert", "localize"), 4), (("report",), 1)],
+    [(("train", "relabel", "detector", "extract", "convert", "localize"), 2), (("report",), 1)],
     ids=["work", "report"],
 )
 def test_the_same_command_again_gives_what_undisturbed_work_gives(

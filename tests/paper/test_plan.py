@@ -56,7 +56,7 @@ def test_finished_runs_are_found_by_what_they_learned(whole: Recipe, store: Stor
     again = make_plan([tiny(other, whole).full()], (0,), other, tmp_path)
     assert [job.state for job in again.jobs] == ["new", "new"]
     for data, run in ((other, elsewhere.path), (store, tmp_path / "nowhere")):
-        with pytest.raises(InputError, match=f"--reuse {run}: not a run over"):
+        with pytest.raises(InputError, match=f"`reuse={run}`: not a run over"):
             make_plan([tiny(store, whole).full()], (0,), data, tmp_path / "runs", reuse=[run])
 
 

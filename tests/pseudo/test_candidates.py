@@ -78,7 +78,10 @@ def test_the_cutting_curve_cuts_and_the_tcam_scores():
 
 def test_relative_thresholds_follow_the_range_of_the_curve():
     curve = np.array([5.0, 5.0, 7.0, 7.0, 5.0])[:, None]
-    assert len(find_candidates(curve, [0.5], relative=True)) == 1
+    assert find_candidates(curve, [0.5], relative=True).instances.segments.tolist() == [[2.0, 4.0]]
+    # halfway up from the lowest to the highest, wherever zero is
+    below = find_candidates(curve - 6.0, [0.25, 0.75], relative=True).instances
+    assert below.segments.tolist() == [[2.0, 4.0], [2.0, 4.0]]
     assert find_candidates(curve, [0.5], relative=False).instances.segments.tolist() == [[0.0, 5.0]]
 
 

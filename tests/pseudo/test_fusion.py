@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from scipy.stats import t
 
 from strategies import candidates
 from wtal.errors import InputError
@@ -108,6 +109,15 @@ def test_student_t_is_a_local_minimum_no_worse_than_the_mean(samples):
     assert objective(found) <= objective(mean) + 1e-12
     near = minimize_scalar(objective, bounds=(found - 1e-2, found + 1e-2), method="bounded").fun
     assert objective(found) <= near + 1e-9
+
+
+def test_student_t_has_three_degrees_of_freedom():
+    x, w = np.array([0.0, 1.0, 2.0, 10.0]), np.array([0.2, 0.3, 0.3, 0.2])
+    found, _ = student_t(np.column_stack([x, x + 30, x]), w, np.zeros(4, np.int64), 1)
+    variance = w @ (x - w @ x) ** 2
+    # the maximum of the weighted likelihood of a Student-t with the samples' own spread, by scipy's density
+    likely = minimize_scalar(lambda mu: -(w @ t.logpdf(x, 3, mu, np.sqrt(variance))), bounds=(0, 4), method="bounded")
+    assert found[0, 0] == pytest.approx(likely.x, abs=1e-4)
 
 
 def test_student_t_says_so_when_it_has_not_converged():

@@ -3,13 +3,16 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from wtal.errors import InputError
+from wtal.maps import ActivationMap
 from wtal.propose import RECOMMENDED, RELEASED, Fusion, Nms
 from wtal.pseudo.delta import PAPER_SCHEDULE, RELEASED_SCHEDULE
 from wtal.training import read_recipe
 from wtal.training.config import write_recipe
+from wtal.training.relabel import targets_from
 from wtal.training.session import model_options
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -153,3 +156,21 @@ def test_model_options_are_checked_against_the_model(tmp_path: Path, options: st
     (tmp_path / "r.yaml").write_text(f"{START}model_options: {options}")
     with pytest.raises(InputError, match=message):
         model_options(read_recipe(tmp_path / "r.yaml"))
+
+
+def test_the_fusion_of_targets_acts_where_a_stage_names_no_temperature(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    start = START + "targets:\n  proposer: {combine: {fusion: {temperature: 0.5}}}\n  stages: "
+    path.write_text(start + "[{from_epoch: 1}]\n")
+    recipe = read_recipe(path)
+    tcam = np.zeros((12, 1))
+    tcam[2:10, 0], tcam[4:8, 0] = 0.02, 0.03
+    maps = [(ActivationMap("v", tcam, np.ones(1)),)]
+
+    def made(temperature: float | None) -> list[list[float]]:
+        found = targets_from(maps, np.ones((1, 1)), recipe.targets, temperature=temperature)
+        segments: list[list[float]] = found.instances[0].segments.tolist()
+        return segments
+
+    assert made(recipe.targets.stages[0].temperature) == made(0.5)
+    assert made(0.001) != made(0.5)

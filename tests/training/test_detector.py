@@ -107,7 +107,7 @@ def test_losses_fall_and_are_named(run: Path) -> None:
 def test_a_detector_without_a_teacher_and_a_teacher_without_a_detector_are_refused(
     recipe: Path, store: Store, other_store: Store, whole_run: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match="--teacher RUN"):
+    with pytest.raises(InputError, match="`teacher=RUN`"):
         train(recipe, store, tmp_path / "none", execution=ONE)
     assert not (tmp_path / "none").exists()
     with pytest.raises(InputError, match="a teacher is for detectors"):

@@ -17,7 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from small import make_store
+from small import DETECTOR, make_store
 from wtal.data.store import Store
 from wtal.training import Execution, read_recipe, train
 from wtal.training import relabel as relabelling
@@ -26,16 +26,6 @@ from wtal.training.session import _fresh_state
 from wtal.training.videos import Videos
 
 WTAL = "from wtal.cli import main; main()"
-DETECTOR = """
-model: detector
-model_options: {width: 8, averaging: 0.9, levels: 2}
-epochs: 2
-batch_videos: 4
-learning_rate: [[2, 3e-3]]
-optimizer: {name: adamw, clip_norm: 1.0}
-boxes: {least_weight: 0.4}
-test: {protocols: [thumos14], pool: {weight: 0.5}}
-"""
 
 
 def logged(run: Path) -> list[dict[str, float]]:

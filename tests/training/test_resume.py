@@ -107,14 +107,14 @@ def test_resuming_a_run_that_has_ended_changes_nothing(store: Store, recipe: Pat
 def test_a_run_of_other_data_or_another_recipe_is_refused(
     store: Store, other_store: Store, recipe: Path, whole_run: Path
 ) -> None:
-    with pytest.raises(InputError, match=r"was trained on another data set .*start anew in another --run folder"):
+    with pytest.raises(InputError, match=r"was trained on another data set .*start anew in another folder: `run=DIR`"):
         train(recipe, other_store, whole_run, resume=True)
     recipe.write_text(recipe.read_text().replace("batch_videos: 3", "batch_videos: 4"))
     with pytest.raises(InputError, match=r"another recipe: batch_videos \(3, now 4\)\. Resume with its own"):
         train(recipe, store, whole_run, resume=True)
     with pytest.raises(InputError, match=r"another recipe: seed \(0, now 7\)"):
         train(whole_run / "config.yaml", store, whole_run, resume=True, seed=7)
-    with pytest.raises(InputError, match="holds a run already: --resume goes on"):
+    with pytest.raises(InputError, match="holds a run already: `resume=True` goes on"):
         train(recipe, store, whole_run)
 
 

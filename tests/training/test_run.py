@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from small import RECIPE, make_store
+from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.training import Execution, read_recipe, train
 from wtal.training.run import Run
@@ -25,6 +26,7 @@ def test_a_run_without_scores_has_ended_all_the_same(lacking: str, tmp_path: Pat
     store = make_store(tmp_path / "store", n_test=3 if lacking == "truth" else 0)
     if lacking == "truth":
         (store.path / "gt.json").unlink()
+        store = Store.open(store.path)
     (tmp_path / "r.yaml").write_text(RECIPE)
     run = train(tmp_path / "r.yaml", store, tmp_path / "run", execution=Execution(threads=1))
     assert (run.begun, run.ended, run.evaluation) == (True, True, {})

@@ -19,6 +19,8 @@ COMMANDS = {
     "calibrate": "Fit a run's confidence to tagged videos that it has not learned from.",
     "tune": "Choose test-time settings on videos whose instances are known.",
     "evaluate": "Score predictions: mAP by the field's protocols, per class, and why.",
+    "formats": "Predictions and annotations into the form of another tool, and back.",
+    "export": "A trained model as a folder to hand on: card, weights, ONNX, the Hub.",
     "view": "A page with the video, what was found when, and what the model sees.",
     "report": "One page about a run, or several side by side: scores, curves, errors, videos.",
     "serve": "Runs with their videos in a browser, live; correct what is wrong.",
@@ -32,6 +34,7 @@ _EXTRAS = {
     "train": ("train",),
     "calibrate": ("train",),
     "tune": ("train",),
+    "export": ("train",),
     "report": ("report",),
     "view": ("train",),
     "serve": ("serve",),
@@ -104,7 +107,7 @@ def data_warnings_on_stderr() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
-            print(f"warning: {message}", file=sys.stderr)
+            print(f"warning: {said(str(message))}", file=sys.stderr)
         else:
             usual(message, category, *where, **more)
 
@@ -114,8 +117,16 @@ def data_warnings_on_stderr() -> Iterator[None]:
         yield
 
 
+def said(text: str) -> str:
+    """A message of the library as a terminal takes it, whatever the names in it are made of."""
+    from wtal.cli.table import printable
+    from wtal.errors import as_options
+
+    return "\n".join(map(printable, as_options(text).split("\n")))
+
+
 def _complaint(text: str) -> int:
-    print(f"wtal: {text}", file=sys.stderr)
+    print(f"wtal: {said(text)}", file=sys.stderr)
     return 2
 
 

@@ -32,6 +32,7 @@ def _words() -> dict[str, list[str]]:
     """What may follow each command: what its own help names, and the recipes that come with wtal."""
     from wtal.cli import COMMANDS
     from wtal.cli.data import SUBCOMMANDS as DATA
+    from wtal.cli.formats import SUBCOMMANDS as FORMATS
 
     def options(command: str, *arguments: str) -> list[str]:
         text = io.StringIO()
@@ -40,12 +41,14 @@ def _words() -> dict[str, list[str]]:
         named = "\n".join(re.findall(r"^[│ ] *(-+[a-z].*?)(?:  .*)?$", text.getvalue(), re.MULTILINE))
         return list(dict.fromkeys(re.findall(r"--[a-z][a-z0-9-]*", named)))
 
-    words = {command: options(command) for command in COMMANDS if command not in ("data", "help", "completion")}
+    grouped = {"data": DATA, "formats": FORMATS}
+    words = {command: options(command) for command in COMMANDS if command not in (*grouped, "help", "completion")}
     with suppress(ImportError):  # without the extra train there is nothing to do with recipes
         from wtal.training.config import shipped_recipes
 
         words["train"] += shipped_recipes()
-    words["data"] = list(dict.fromkeys([*DATA, *(word for name in DATA for word in options("data", name))]))
+    for group, names in grouped.items():
+        words[group] = list(dict.fromkeys([*names, *(word for name in names for word in options(group, name))]))
     words["help"], words["completion"] = list(words), list(_USE)
     return words
 

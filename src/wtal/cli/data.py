@@ -1,5 +1,6 @@
 """`wtal data`: published layouts into a store, a doctor for either, and generated data sets."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from wtal.cli.parse import described, plain_help
+from wtal.cli.parse import described, run_command
 from wtal.cli.progress import showing
-from wtal.cli.table import print_table
+from wtal.cli.table import print_table, printable
 from wtal.data.layouts import LAYOUTS
+from wtal.errors import InputError, did_you_mean
 from wtal.timebase import TimeBase
 
 if TYPE_CHECKING:
@@ -47,12 +49,13 @@ class Tagging:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the sub-command that the arguments name."""
-    tyro.extras.subcommand_cli_from_dict(
-        {name: plain_help(command) for name, command in SUBCOMMANDS.items()},
-        prog="wtal data",
-        description=described("Data sets: convert, check, mend, generate.", "wtal data"),
-        args=list(arguments),
-    )
+    command, *rest = arguments or ["--help"]
+    if command in ("-h", "--help"):
+        print(_help())
+    elif command in SUBCOMMANDS:
+        run_command(SUBCOMMANDS[command], f"wtal data {command}", rest)
+    else:
+        raise InputError(f"unknown command wtal data {command}{did_you_mean(command, SUBCOMMANDS)}\n{_help()}")
 
 
 def _convert(
@@ -206,6 +209,18 @@ SUBCOMMANDS: dict[str, Callable[..., None]] = {
 }
 
 
+def _help() -> str:
+    width = max(map(len, SUBCOMMANDS))
+    lines = [
+        f"  {name:<{width}}  {(inspect.getdoc(command) or '').partition(chr(10))[0]}"
+        for name, command in SUBCOMMANDS.items()
+    ]
+    usage = "usage: wtal data COMMAND [options]        (wtal data COMMAND --help for the options)"
+    return "\n".join(
+        [usage, "", described("Data sets: convert, check, mend, generate.", "wtal data"), "", "commands:", *lines]
+    )
+
+
 def console() -> "Console":
     """Where results are printed."""
     from rich.console import Console
@@ -217,10 +232,12 @@ def print_findings(findings: "list[Finding]") -> None:
     """The findings, the worst first."""
     from rich.markup import escape
 
+    from wtal.errors import as_options
+
     colour = {"error": "red", "warning": "yellow", "note": "cyan"}
     for finding in sorted(findings, key=lambda finding: list(colour).index(finding.severity)):
         shade = colour[finding.severity]
-        console().print(f"[{shade}]{finding.severity}[/{shade}] {escape(str(finding))}")
+        console().print(f"[{shade}]{finding.severity}[/{shade}] {escape(printable(as_options(str(finding))))}")
 
 
 def _verdict(findings: "list[Finding]") -> str:

@@ -12,7 +12,7 @@ from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
 from wtal.cli.table import print_table
-from wtal.cli.train import interruptible, training_progress
+from wtal.cli.train import interruptible
 from wtal.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
 
     def trained(what: str, recipe: "Recipe", run: Path, teacher: Path | None = None) -> Localizer:
         console.print(f"training {what}: {recipe.epochs} epochs, into {run}")
-        with interruptible(console, again), data_warnings_on_stderr(), training_progress() as progress:
-            train(recipe, store, run, seed=seed, resume=True, teacher=teacher, execution=how, progress=progress)
+        with interruptible(console, again), data_warnings_on_stderr():
+            train(recipe, store, run, seed=seed, resume=True, teacher=teacher, execution=how)
         return Localizer.load(run, device="cpu")
 
     without = replace(recipe, targets=replace(recipe.targets, stages=()))

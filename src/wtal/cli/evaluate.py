@@ -67,7 +67,6 @@ def evaluate(
             ambiguous=None if ambiguous is None else measures.read_ambiguous(ambiguous),
         )
         _warn_of_nothing(predictions, annotations, found, truth, len(case.predictions))
-        _warn_of_decisions(predictions, found)
     score = measures.mean_average_precision(case)
     diagnosis = _diagnosis(case) if diagnose else None
     if as_json:
@@ -76,6 +75,7 @@ def evaluate(
         print(json.dumps(_as_json(score, per_class, diagnosis), allow_nan=False))
     else:
         _print_tables(score, per_class, diagnosis)
+        _say_if_decided(predictions, found)
 
 
 def _warn_of_nothing(
@@ -96,21 +96,18 @@ def _warn_of_nothing(
     warnings.warn(f"{why}: every score is 0", DataWarning, stacklevel=2)
 
 
-def _warn_of_decisions(file: Path, found: "Mapping[str, Instances]") -> None:
+def _say_if_decided(file: Path, found: "Mapping[str, Instances]") -> None:
     """Say so where predictions seem to be decisions: mAP is of ranked lists, in which many overlap."""
-    import warnings
+    import sys
 
     from wtal.decide import overlaps_little
-    from wtal.errors import DataWarning
 
     # a handful of instances may well lie apart
     if sum(map(len, found.values())) >= 10 and all(map(overlaps_little, found.values())):
-        warnings.warn(
-            f"nothing overlaps in {file}, as in decisions; mAP is meant for ranked lists, and lower without them: "
-            "wtal localize --all writes one",
-            DataWarning,
-            stacklevel=2,
+        said = (
+            "as in decisions; mAP is meant for ranked lists, which wtal localize --all writes, and lower without them"
         )
+        print(f"note: no two instances of a class overlap in {file}, {said}", file=sys.stderr)
 
 
 def _as_json(score: "Score", per_class: bool, diagnosis: dict[str, Any] | None) -> dict[str, Any]:

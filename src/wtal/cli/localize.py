@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import tyro
 
+from wtal.cli import said
 from wtal.cli.extract import use_threads
 from wtal.cli.found import Choice, Output, print_found, write_found
 from wtal.cli.parse import run_command
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str]) -> None:
         Args:
             run: Folder that wtal train made; its model and settings are used.
             videos: Video files and folders of them; a table says what happens when.
-            tcam: .npz file with names, lengths, tcam, video_scores and classes (see docs/how-to/plug-in.md).
+            tcam: .npz file with names, lengths, tcam, video_scores and classes, as wtal.formats.maps says.
             features: Store of the videos to find instances in.
             split: Only the store's videos of this split.
             output: File to write, in the form that its ending says, or .html for a page to watch video files in. By
@@ -256,7 +257,7 @@ def _with_videos(
 def _end_with(broken: Mapping[str, InputError], files: Mapping[str, Path]) -> None:
     """Name the files that were left out; the exit code says that there are some."""
     for error in broken.values():
-        print(f"left out: {error}", file=sys.stderr)
+        print(f"left out: {said(str(error))}", file=sys.stderr)
     if broken:
         print(f"{len(broken)} of {len(files)} files cannot be read and are left out", file=sys.stderr)
         sys.exit(1)

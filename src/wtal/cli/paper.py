@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +15,7 @@ from wtal.cli import data_warnings_on_stderr
 from wtal.cli.parse import run_command
 from wtal.cli.progress import showing
 from wtal.cli.table import print_table
-from wtal.errors import InputError
+from wtal.errors import InputError, MissingExtraError
 from wtal.locks import held
 from wtal.paper import EXPERIMENTS
 from wtal.training.execution import Execution
@@ -85,6 +86,9 @@ def main(arguments: Sequence[str]) -> None:
         from wtal.paper.setting import Setting
         from wtal.training.config import read_recipe, recipes_in, shipped_recipes
 
+        for package in ("matplotlib", "torch"):
+            if find_spec(package) is None:  # said now, not after the work is done
+                raise MissingExtraError(package, "train", "report")
         others = shipped_recipes() if recipes is None else recipes_in(recipes)
         store = open_store(data, options.fold)
         setting = Setting(store, Path(recipe).stem, read_recipe(recipe), others, options.videos)

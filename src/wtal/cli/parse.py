@@ -14,6 +14,9 @@ from tyro.constructors import ConstructorRegistry
 EXAMPLES = {
     "wtal demo": "wtal demo -o demo-output",
     "wtal data": "wtal data check STORE",
+    "wtal data convert": "wtal data convert FEATURES --tags tags.csv -o STORE",
+    "wtal data check": "wtal data check STORE",
+    "wtal data synthesize": "wtal data synthesize --n-classes 5 -o STORE",
     "wtal extract": "wtal extract videos/ --tags tags.csv -o features",
     "wtal weights": "wtal weights rgb_imagenet.pt",
     "wtal train": "wtal train my-videos --videos videos/ --tags tags.csv --run runs/mine",
@@ -21,6 +24,8 @@ EXAMPLES = {
     "wtal calibrate": "wtal calibrate runs/mine --features STORE --split test",
     "wtal tune": "wtal tune runs/mine --data STORE",
     "wtal evaluate": "wtal evaluate found.json gt.json --protocol thumos14 --diagnose",
+    "wtal formats": "wtal formats convert found.json found.labelstudio.json --fps 25",
+    "wtal export": "wtal export runs/mine my-model --onnx",
     "wtal view": "wtal view runs/mine new.mp4 -o view.html",
     "wtal report": "wtal report runs/mine -o report.html",
     "wtal serve": "wtal serve runs/mine --videos videos/ --edit",

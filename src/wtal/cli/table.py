@@ -21,7 +21,7 @@ def print_table(
     out = sys.stderr if stderr else sys.stdout
     width = shutil.get_terminal_size().columns if out.isatty() else None
     if title:
-        print(title, file=out)
+        print(printable(title), file=out)
     print("\n\n".join(table_text(head, rows, left=left, width=width)), file=out)
 
 
@@ -41,7 +41,7 @@ def table_text(
     """
     from rich.cells import cell_len
 
-    cells = [[_printable(cell) for cell in row] for row in (head, *rows)]
+    cells = [[printable(cell) for cell in row] for row in (head, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     blocks: list[list[int]] = [[0]]
     for column in range(1, len(widths)):
@@ -64,6 +64,6 @@ def table_text(
     return texts
 
 
-def _printable(cell: str) -> str:
+def printable(text: str) -> str:
     """The text without characters that would steer a terminal or break the line."""
-    return "".join(letter if letter.isprintable() else "�" for letter in cell)
+    return "".join(letter if letter.isprintable() else "�" for letter in text)

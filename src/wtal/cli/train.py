@@ -13,10 +13,8 @@ import tyro
 
 from wtal.cli.data import Tagging
 from wtal.cli.parse import run_command
-from wtal.cli.progress import showing
 from wtal.cli.table import print_table
 from wtal.errors import DataWarning, InputError, Interrupted
-from wtal.progress import Progress, silent
 from wtal.training.execution import Device, Execution, leads, several
 from wtal.video.extractor import ExtractorOptions
 
@@ -172,7 +170,7 @@ def _train(recipe_path: Path, data: Path, options: RunOptions, execution: Execut
     store = open_store(data, options.fold)
     folder = options.run or options.folder(recipe_path, recipe)
     again = shlex.join(["wtal", "train", *arguments, *([] if options.resume else ["--resume"])])
-    with interruptible(Console(stderr=True), again), data_warnings_on_stderr(), training_progress() as progress:
+    with interruptible(Console(stderr=True), again), data_warnings_on_stderr():
         run = train(
             recipe,
             store,
@@ -182,7 +180,6 @@ def _train(recipe_path: Path, data: Path, options: RunOptions, execution: Execut
             teacher=options.teacher,
             corrections=options.corrections,
             execution=execution,
-            progress=progress,
         )
     if leads():
         _print_result(run)
@@ -228,16 +225,6 @@ def open_store(path: Path, fold: str | None = None) -> "Store":
     )
 
 
-@contextmanager
-def training_progress() -> Iterator[Progress]:
-    """A bar over epochs with the time left, one over the steps of what is going on, and the losses."""
-    if not leads():
-        yield silent
-        return
-    with showing("epochs", main="training") as progress:
-        yield progress
-
-
 def _print_result(run: "Run") -> None:
     from wtal.evaluate import headline
     from wtal.localize import read_card
@@ -257,6 +244,11 @@ def _print_result(run: "Run") -> None:
     what = ["model/", "predictions.json", "evaluation.json", "metrics.jsonl"]
     there = ", ".join(name for name in what if (run.path / name).exists())
     print(f"{run.path}: {there}")
-    knows = read_card(run.path).extraction is not None
-    what_in = "VIDEO.mp4" if knows else "--features STORE -o found.json"
+    card = read_card(run.path)
+    if card.calibration is not None:
+        off = (
+            "" if card.calibration.error is None else f", off by {card.calibration.error:.0f} points (cross-validated)"
+        )
+        print(f"confidence of classes: by {card.calibration.source}, {card.calibration.videos} videos{off}")
+    what_in = "VIDEO.mp4" if card.extraction is not None else "--features STORE -o found.json"
     print(f"use it:  wtal localize {run.path} {what_in}")

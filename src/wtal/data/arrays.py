@@ -9,7 +9,7 @@ from jaxtyping import Float
 from wtal.errors import InputError
 from wtal.reading import read_npy
 
-_AGAIN = "; download or extract it again, or say --layout wtalc if it is of that layout"
+_AGAIN = "; download or extract it again, or say `layout='wtalc'` if it is of that layout"
 
 
 def as_features(array: Any, where: str) -> Float[np.ndarray, "t d"]:

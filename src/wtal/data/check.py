@@ -54,7 +54,7 @@ def check_tags(records: Sequence[VideoRecord], classes: Sequence[str]) -> list[F
     taught = {tag for record in training for tag in record.tags}
     if training and (never := sorted(set(classes) - taught)):
         what = f"{len(never)} of {len(classes)} classes have no training video: {some(never)}"
-        fix = "they cannot be learned; give the list of the others with --classes, or add videos"
+        fix = "they cannot be learned; give the list of the others with `classes=FILE`, or add videos"
         findings.append(Finding("error", None, what, fix))
     if not training:
         findings.append(Finding("note", None, "there is no training video", "enough to localize, not to train"))
@@ -69,7 +69,7 @@ def check_features(name: str, streams: Streams, *, trim: bool = False) -> list[F
 
     findings = []
     if (what := unequal_lengths(streams)) and not trim:
-        findings.append(found(what, "extract again, or cut to the shorter with --trim"))
+        findings.append(found(what, "extract again, or cut to the shorter with `trim=True`"))
     t = min(map(len, streams.values()), default=0)
     if t == 0:
         return [*findings, found("there are no snippets")]
@@ -112,7 +112,7 @@ def check_source(source: Source, *, trim: bool = False, progress: Progress = sil
         try:
             streams = source.load(record.name)
         except InputError as error:
-            findings.append(Finding("error", record.name, str(error), "or leave the video out with --skip-bad"))
+            findings.append(Finding("error", record.name, str(error), "or leave the video out with `skip_bad=True`"))
             continue
         findings += check_features(record.name, streams, trim=trim)
         widths[record.name] = tuple(array.shape[1] for array in streams.values())
@@ -214,7 +214,7 @@ def check_durations(lengths: Sequence[Length]) -> list[Finding]:
             f"{some([one.record.name for one in ended])} (the first: {first.last_end_s:.1f} s, features "
             f"end at {first.seconds:.1f} s)"
         )
-        findings.append(Finding("warning", None, what, "the features are cut off or the fps is wrong: --fps"))
+        findings.append(Finding("warning", None, what, "the features are cut off or the fps is wrong: `fps`"))
     return findings
 
 
@@ -226,7 +226,7 @@ def _rate_is_wrong(off: list[tuple[Length, float]], n: int) -> Finding:
         f"{clock.stride_frames:g} frames per snippet"
     )
     fix = (
-        f"--fps {clock.fps * factor:.1f} would fit the median video; features resampled to a fixed number per "
-        f"video need --stretch"
+        f"`fps={clock.fps * factor:.1f}` would fit the median video; features resampled to a fixed number per "
+        f"video need `stretch=True`"
     )
     return Finding("error", None, what, fix)

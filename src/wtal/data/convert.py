@@ -77,7 +77,7 @@ def convert(
             except InputError as error:
                 if not skip_bad:
                     raise InputError(
-                        f"{error} (wtal data check lists everything that is wrong; --skip-bad leaves such videos out)"
+                        f"{error} (wtal data check lists all that is wrong; `skip_bad=True` leaves such videos out)"
                     ) from error
                 findings.append(Finding("error", record.name, str(error), "left out"))
         if not done:
@@ -106,6 +106,6 @@ def _one(
 
 def _stretched(record: VideoRecord, features: Float[np.ndarray, "t d"]) -> TimeBase:
     if record.duration_s is None:
-        raise InputError(f"{record.name}: --stretch needs its duration, which the annotations do not give")
+        raise InputError(f"{record.name}: `stretch=True` needs its duration, which the annotations do not give")
     clock = record.timebase
     return TimeBase(clock.fps, record.duration_s * clock.fps / len(features), clock.offset_snippets)

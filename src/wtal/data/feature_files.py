@@ -83,7 +83,7 @@ def source_of_files(
             records.append(record)
         elif there:
             what = f"no {' or '.join(sorted(complete - there))} file beside {' and '.join(sorted(there))}"
-            findings.append(Finding("error", name, what, "extract it again, or leave the video out with --skip-bad"))
+            findings.append(Finding("error", name, what, "extract it again, or leave it out with `skip_bad=True`"))
     if not records:
         raise InputError(f"no features found for layout {layout} in {path}; wanted {wanted}")
 

@@ -26,6 +26,7 @@ from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError, did_you_mean
 from wtal.reading import names_of, refusing
 from wtal.timebase import TimeBase
+from wtal.typed import as_path
 
 TRUTH = "gt.json"
 FIRST_FORM = "index.json"
@@ -63,7 +64,8 @@ class Store:
     @classmethod
     def open(cls, path: Path | str) -> "Store":
         """The store in folder `path`, or at a URL such as s3://bucket/store."""
-        url, path = url_of(path), Path(path)
+        path = as_path(path, "data")
+        url = url_of(path)
         if url is not None:
             return cls._fetched(path, Remote(url))
         if (path / INDEX).is_file():

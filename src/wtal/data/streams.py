@@ -18,7 +18,7 @@ def join_streams(name: str, streams: Streams, *, trim: bool = False) -> Float[np
     (3, 4)
     """
     if (what := unequal_lengths(streams)) and not trim:
-        raise InputError(f"{name}: {what}; extract again, or cut to the shorter with --trim")
+        raise InputError(f"{name}: {what}; extract again, or cut to the shorter with `trim=True`")
     shortest = min(map(len, streams.values()))
     return np.concatenate([array[:shortest] for array in streams.values()], axis=1)
 

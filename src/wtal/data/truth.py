@@ -19,7 +19,7 @@ from wtal.named import match_endings
 def read_truth(path: Path, classes: tuple[str, ...]) -> Annotations:
     """The annotations in `path` with labels that are numbers in `classes`."""
     if not path.exists():
-        raise InputError(f"{path.parent} holds no true instances (gt.json); convert again with --gt to add them")
+        raise InputError(f"{path.parent} holds no true instances (gt.json); convert again with `gt=FILE` to add them")
     return renumber(read_annotations(path), classes, str(path))
 
 

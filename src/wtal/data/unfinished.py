@@ -116,7 +116,7 @@ def open_unfinished(folder: Path, what: Mapping[str, Any], *, anew: bool = False
         if not anew:
             raise InputError(
                 f"{folder} holds unfinished work of another extractor or other settings ({known}); finish that "
-                "with the options of before, or drop it with --overwrite"
+                "with the options of before, or drop it with `overwrite=True`"
             )
         for old in (*folder.glob("*.rows"), *folder.glob("*.json")):
             old.unlink()

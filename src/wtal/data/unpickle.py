@@ -99,6 +99,13 @@ def _latin1(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
+def _no_bytes(*arguments: Any) -> bytes:
+    """The content of an empty array: how Python 3 wrote that with the pickle protocol of numpy before 1.17."""
+    if arguments:
+        raise _RefusedError("builtins.bytes")
+    return b""
+
+
 def _scalar(kind: Any, content: Any) -> Any:
     """A number or text from its bytes. Scalars of Python objects are refused: they carry a pointer."""
     dtype, _ = _checked((), kind)
@@ -121,6 +128,7 @@ def _allowed() -> dict[tuple[str, str], Any]:
         ("numpy", "ndarray"): "ndarray",  # an argument only: nothing is made by calling it
         ("numpy", "dtype"): _Maker(_Type),
         ("_codecs", "encode"): _Maker(_latin1),
+        ("__builtin__", "bytes"): _Maker(_no_bytes),
     }
     for module in ("numpy.core.multiarray", "numpy._core.multiarray"):  # before and since numpy 2
         table[module, "_reconstruct"] = _Maker(_begin)

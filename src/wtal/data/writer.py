@@ -175,7 +175,7 @@ def writing(path: Path) -> Iterator[None]:
 def _appearing(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """A new folder that takes the place of `path` if the block ends without an error."""
     if path.exists() and not overwrite:
-        raise InputError(f"{path} exists; choose another place or say --overwrite")
+        raise InputError(f"{path} exists; choose another place or say `overwrite=True`")
     if path.exists() and not (is_store(path) or (path.is_dir() and not any(path.iterdir()))):
         raise InputError(f"{path} is not a store, so it is not overwritten; choose another place")
     beside = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from wtal.evaluate.inputs import Case, prepare
 from wtal.evaluate.matching import match
 from wtal.evaluate.protocols import Protocol
 from wtal.instances import Instances
+from wtal.notebook import data_frame, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,19 @@ class Score:
     def headline(self) -> float:
         """The number that papers compare: the mean over the widest range of thresholds."""
         return headline(self.average)[1]
+
+    def __repr__(self) -> str:
+        average = ", ".join(f"{value:.1f} over tIoU {name}" for name, value in self.average.items())
+        return f"Score({self.protocol}: mAP {average}; {len(self.classes)} classes, {self.n_videos} videos)"
+
+    def _repr_html_(self) -> str:
+        rows = [["mAP (%)", *(f"{value:.1f}" for value in self.map)]]
+        rows += [[name, *(f"{value:.1f}" for value in row)] for name, row in zip(self.classes, self.ap, strict=True)]
+        return f"<div>{escape(repr(self))}</div>{table(['tIoU', *(f'{t:g}' for t in self.tiou)], rows)}"
+
+    def to_pandas(self) -> Any:
+        """Average precision in percent as a DataFrame: a row for each class, a column for each tIoU (needs pandas)."""
+        return data_frame(dict(zip(self.tiou, self.ap.T, strict=True)), index=list(self.classes))
 
     def as_dict(self) -> dict[str, Any]:
         """All but the classes as plain values to be written as JSON."""

@@ -17,7 +17,8 @@ from wtal.errors import DataWarning, InputError
 from wtal.evaluate import snippets
 from wtal.evaluate.ambiguous import Intervals, read_ambiguous, without_ambiguous
 from wtal.evaluate.protocols import Protocol, protocol_named
-from wtal.instances import Instances, Unit
+from wtal.instances import Instances, Unit, wanted_predictions
+from wtal.typed import wanted_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,8 @@ def prepare(
     >>> case.truth.segments.tolist(), case.predictions.segments.tolist()
     ([[5.0, 12.0]], [[5.0, 12.0]])
     """
+    wanted_type(annotations, Annotations, "annotations", "; wtal.read_annotations reads them; predictions come first")
+    wanted_predictions(predictions)
     rules = protocol_named(protocol)
     chosen = annotations.of_split(split if split is not None else rules.splits)
     known = {name for name in chosen.videos if name not in rules.excluded_videos}

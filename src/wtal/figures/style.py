@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -124,7 +125,9 @@ def save_figure(path: Path | str, figure: "Figure") -> None:
 def _svg(figure: "Figure", *, transparent: bool) -> str:
     """The figure as SVG, with names inside it by their order instead of by addresses in memory."""
     file = io.StringIO()
-    with styled():
+    with styled(), warnings.catch_warnings():
+        # the text of an SVG stays text: its reader's fonts have letters that matplotlib's has not
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure.savefig(file, format="svg", transparent=transparent, metadata={"Date": None, "Creator": None})
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", without_controls(file.getvalue()), flags=re.DOTALL)
     names: dict[str, str] = {}

@@ -209,7 +209,7 @@ def as_csv(table: Table) -> str:
     ]
     heads: list[str] = []
     for column, several in zip(table.columns, over_seeds, strict=True):
-        name = _flat(column)
+        name = _no_formula(_flat(column))
         heads += [name, f"{name} sd", f"{name} n"] if several else [name]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -221,12 +221,15 @@ def as_csv(table: Table) -> str:
                 spread = "" if cell.spread is None else round(cell.spread, 4)
                 values += [round(cell.mean, 4), spread, len(cell.values)] if several else [round(cell.mean, 4)]
             else:
-                text = cell or ""
-                # spreadsheets would compute what begins like a formula
-                text = f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+                text = _no_formula(cell or "")
                 values += [text, "", ""] if several else [text]
         writer.writerow(values)
     return file.getvalue().rstrip("\n")
+
+
+def _no_formula(text: str) -> str:
+    """The text, quoted if it begins like something that spreadsheets would compute."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 FORMS: dict[str, Callable[[Table], str]] = {"md": markdown, "tex": latex, "csv": as_csv}

@@ -14,12 +14,13 @@ from typing import Any
 from wtal.annotations import Annotations, Video
 from wtal.errors import InputError
 from wtal.files import written_whole
-from wtal.formats import activitynet, csv, srt, vtt
+from wtal.formats import activitynet, csv, cvat, eaf, fiftyone, labelstudio, srt, via, vtt
 from wtal.formats.activitynet import read_annotations, write_annotations
 from wtal.formats.form import Given
 from wtal.formats.rows import RowReader
-from wtal.instances import Instances, Unit
-from wtal.reading import read_json, read_text
+from wtal.instances import Instances, Unit, wanted_predictions
+from wtal.reading import read_json, read_text, read_xml
+from wtal.typed import as_path
 
 __all__ = ["FORMATS", "read", "read_annotations", "read_predictions", "write", "write_annotations", "write_predictions"]
 
@@ -29,6 +30,11 @@ FORMATS: dict[str, ModuleType] = {
     ".csv": csv,
     ".srt": srt,
     ".vtt": vtt,
+    ".eaf": eaf,
+    ".via.json": via,
+    ".labelstudio.json": labelstudio,
+    ".fiftyone.json": fiftyone,
+    ".xml": cvat,
 }
 NAMES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in FORMATS.values()}
 
@@ -86,8 +92,8 @@ def write(path: Path | str, content: Annotations, *, form: str | None = None, gi
             _inside(path, name, suffix_of(module)): replace(content, videos={name: video})
             for name, video in content.videos.items()
         }
-    for file, part in parts.items():
-        text = module.write(part, given)
+    texts = {file: module.write(part, given) for file, part in parts.items()}  # all of them before any is written
+    for file, text in texts.items():
         with written_whole(file) as out:
             out.write(text)
     return _lost(content, module)
@@ -108,7 +114,7 @@ def read_predictions(path: Path | str, classes: Sequence[str], unit: Unit = "sec
     if not content.predicted and "scores" in _format(path).HOLDS:
         raise InputError(f"{path} holds annotations, which have no score; wanted predictions")
     found = {name: video.instances for name, video in content.videos.items()}
-    return {name: Instances.unchecked(i.segments, i.scores, i.class_ids, unit) for name, i in found.items()}
+    return {name: Instances.unchecked(i.segments, i.scores, i.class_ids, unit, i.names) for name, i in found.items()}
 
 
 def write_predictions(path: Path | str, predictions: Mapping[str, Instances], classes: Sequence[str]) -> None:
@@ -119,8 +125,9 @@ def write_predictions(path: Path | str, predictions: Mapping[str, Instances], cl
         predictions: Instances of each video in seconds, by the video's name.
         classes: Class names; class id `i` is written as `classes[i]`.
     """
+    wanted_predictions(predictions)
     videos = {name: Video("", None, instances) for name, instances in predictions.items()}
-    write(path, Annotations(tuple(classes), videos, predicted=True))
+    write(as_path(path, "path"), Annotations(tuple(classes), videos, predicted=True))
 
 
 def suffix_of(module: ModuleType) -> str:
@@ -143,11 +150,16 @@ def _format(path: Path | str, form: str | None = None) -> ModuleType:
 
 
 def _content(file: Path, form: str | None) -> tuple[ModuleType, Any]:
-    """The format of a file, and what is in it."""
+    """The format of a file, and what is in it; of JSON, what is in it says the format."""
     module = _format(file, form)
-    if module.KIND == "json":
-        return module, read_json(file)
-    return module, read_text(file, newline="")
+    if module.KIND == "text":
+        return module, read_text(file, newline="")
+    if module.KIND == "xml":
+        return module, read_xml(file)
+    content = read_json(file)
+    if module is activitynet and form is None:
+        module = next((one for one in (via, labelstudio, fiftyone) if one.matches(content)), activitynet)
+    return module, content
 
 
 def _files(path: Path, form: str | None) -> dict[Path, str]:

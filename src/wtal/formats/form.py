@@ -29,7 +29,7 @@ class Given:
     def frames_per_second(self, what: str) -> float:
         """The frame rate, which `what` cannot be read or written without."""
         if self.fps is None:
-            raise InputError(f"{what} counts in frames: say how many the videos have in a second, such as --fps 25")
+            raise InputError(f"{what} counts in frames: say how many the videos have in a second, such as `fps=25`")
         return self.fps
 
     def frames(self, what: str, start_s: float, end_s: float) -> tuple[int, int]:
@@ -49,7 +49,7 @@ def name_of(media: str) -> str:
     >>> name_of("file:///D:/clips/my%20clip.mp4"), name_of("/data/local-files/?d=clips/a.mp4"), name_of("v_1.5")
     ('my clip', 'a', 'v_1.5')
     """
-    if "://" in media or "?" in media:
+    if "://" in media or media.startswith("/data/"):  # an address, or a path on a Label Studio server
         parts = urlsplit(media)
-        media = unquote(parse_qs(parts.query).get("d", [parts.path])[0])
+        media = parse_qs(parts.query).get("d", [unquote(parts.path)])[0]
     return without_ending(PurePosixPath(media.replace("\\", "/")).name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wtal.annotations import Annotations, Video
-from wtal.errors import DataWarning, InputError, did_you_mean
+from wtal.errors import DataWarning, InputError, did_you_mean, some
 from wtal.instances import Instances
 
 #: label, start, end and score of an instance, in seconds
@@ -27,12 +27,16 @@ class RowReader:
         self._videos: dict[str, Video] = {}
         self._rows: dict[str, list[Row]] = {}
         self._labels: set[str] = set()
+        self._again: set[str] = set()
         self._dropped = 0
         self._first_dropped = ""
 
     def video(self, name: str, split: str = "", duration_s: float | None = None) -> None:
         """Make room for a video, which may have no instance at all."""
-        self._rows.setdefault(name, [])
+        if name in self._videos:
+            self._again.add(name)
+            return
+        self._rows[name] = []
         self._videos[name] = Video(split, duration_s, Instances.empty())
 
     def add(self, video: str, label: Any, start: Any, end: Any, score: Any = 1.0, *, where: str) -> None:
@@ -66,12 +70,15 @@ class RowReader:
                 f"{self.path}: left out {self._dropped} segment(s) without start < end, "
                 f"the first is {self._first_dropped}"
             )
+        if self._again:
+            warn(f"{self.path}: {some(sorted(self._again))} is there more than once; its instances were put together")
         number = self.classes or {name: i for i, name in enumerate(sorted(self._labels))}
+        classes = tuple(number)
         videos = {
-            name: replace(video, instances=_as_instances(self._rows[name], number))
+            name: replace(video, instances=_as_instances(self._rows[name], number).named(classes))
             for name, video in self._videos.items()
         }
-        return Annotations(tuple(number), videos, predicted)
+        return Annotations(classes, videos, predicted)
 
     def _number_of(self, value: Any, what: str, where: str) -> float:
         try:

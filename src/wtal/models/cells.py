@@ -7,8 +7,8 @@ one. A convolution over all videos and levels is then one matrix product.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -67,6 +67,8 @@ class Cells:
     def read(self, features: Float[Tensor, "t d"]) -> Float[Tensor, "n d"]:
         """The features at the centres of the finest cells, linear between those of the snippets; 0 in gaps."""
         inside = self.levels[0].mask
+        if torch.compiler.is_compiling():  # exported graphs know no embedding_bag
+            return (features[self.low] * (1 - self.share) + features[self.high] * self.share) * inside
         rows, shares = torch.stack([self.low, self.high], dim=1), torch.cat([1 - self.share, self.share], dim=1)
         # one weighted sum of two rows a cell: several times as fast as picking rows, above all backwards
         return embedding_bag(rows, features, per_sample_weights=(shares * inside).to(features.dtype), mode="sum")
@@ -75,20 +77,21 @@ class Cells:
 def lay_out(lengths: Sequence[int], views: Sequence[View], n_levels: int, device: torch.device | str = "cpu") -> Cells:
     """The cells of videos of these lengths, each seen in its own way."""
     coarsest = 2 ** (n_levels - 1)
-    columns: list[tuple[np.ndarray, ...]] = []
+    columns: list[tuple[Tensor, ...]] = []
     first_row = 0
     for number, (length, view) in enumerate(zip(lengths, views, strict=True)):
-        used = int(np.ceil(length * view.cells + view.shift))
-        total = -(-(used + coarsest) // coarsest) * coarsest
-        centre = (np.arange(total) + 0.5 - view.shift) / view.cells
+        used = ceil(length * view.cells + view.shift)
+        total = (used + 2 * coarsest - 1) // coarsest * coarsest
+        centre = (torch.arange(total, dtype=torch.float64) + 0.5 - view.shift) / view.cells
         inside = (centre >= 0) & (centre < length)
-        at = np.clip(centre - 0.5, 0, length - 1)  # a snippet's features stand at its middle
-        low = at.astype(np.int64)
-        high = np.minimum(low + 1, length - 1)
-        video = np.where(inside, number, -1)
-        columns.append((video, centre, np.full(total, 1 / view.cells), low + first_row, high + first_row, at - low))
+        at = (centre - 0.5).clamp(0, length - 1)  # a snippet's features stand at its middle
+        low = at.long()
+        high = (low + 1).clamp(max=length - 1)
+        video = torch.where(inside, number, -1)
+        width = torch.full_like(centre, 1 / view.cells)
+        columns.append((video, centre, width, low + first_row, high + first_row, at - low))
         first_row += length
-    joined = [torch.from_numpy(np.concatenate(one)).to(device) for one in zip(*columns, strict=True)]
+    joined = [torch.cat(one).to(device) for one in zip(*columns, strict=True)]
     levels = [Level(joined[0], joined[1].float(), joined[2].float())]
     while len(levels) < n_levels:
         levels.append(levels[-1].halved())

@@ -228,7 +228,7 @@ class Detector(Model):
     def candidates(self, output: Output, batch: Batch) -> tuple[Candidates, ...]:
         """The boxes that the networks find in each video, in snippets; a box's score is √(class × quality)."""
         found: list[Found] = output.inner
-        scores = [torch.sqrt(torch.sigmoid(one.logits) * torch.sigmoid(one.quality)[:, None]) for one in found]
+        scores = [_scores(one) for one in found]
         return tuple(
             Candidates.concat(
                 [
@@ -238,6 +238,16 @@ class Detector(Model):
             )
             for number, length in enumerate(batch.lengths)
         )
+
+    def boxes(self, features: Float[Tensor, "t d"]) -> tuple[Float[Tensor, "k n 2"], Float[Tensor, "k n c"]]:
+        """Segments in snippets and class scores of all cells of one video, by each network; cells in gaps score 0."""
+        batch = Batch(features, (features.shape[0],))
+        found = [self._found(network, number, batch) for number, network in enumerate(self.averages)]
+        every = found[0].cells.all
+        starts = [every.centre - one.distances[:, 0] for one in found]
+        ends = [every.centre + one.distances[:, 1] for one in found]
+        segments = torch.stack([torch.stack(starts), torch.stack(ends)], dim=2).clamp(0, features.shape[0])
+        return segments, torch.stack([_scores(one) * every.mask for one in found])
 
     def _boxes_of(
         self,
@@ -258,6 +268,10 @@ class Detector(Model):
         value = scores[cell, class_id].double().cpu().numpy()[kept]
         made = Instances(segments[kept], value, class_id.cpu().numpy()[kept], unit="snippets")
         return Candidates(made, value)
+
+
+def _scores(found: Found) -> Float[Tensor, "n c"]:
+    return torch.sqrt(torch.sigmoid(found.logits) * torch.sigmoid(found.quality)[:, None])
 
 
 @dataclass(frozen=True, eq=False)

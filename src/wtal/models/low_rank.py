@@ -98,7 +98,7 @@ class _Tape:
         wide = -(-k // 16) * 16 if k < 48 else k
         vectors = pad(vectors, (0, 0, 0, wide - k)) if wide != k else vectors
         matrices = vectors.transpose(-1, -2).expand(len(self.lengths), -1, -1)
-        out = self.x.new_empty(len(self.x), wide)
+        out = self.x.new_empty(self.x.shape[0], wide)
         for part, matrix, result in zip(*self.parts(self.x), matrices, *self.parts(out), strict=True):
             torch.mm(part, matrix, out=result)
         return out[:, :k]
@@ -131,7 +131,7 @@ class _Embed(Function):
         # relu(s·h) = s·relu(h): dropout's scale s goes into the GEMM for nothing
         ctx.scale = scale = 1 / kept_share(dropout) if dropout else 1.0
         features = features.to(dtype)
-        h = features.new_empty(len(features), len(weight))
+        h = features.new_empty(features.shape[0], len(weight))
         torch.addmm(h, features, weight.to(dtype).t(), beta=0, alpha=scale, out=h)
         x = h if dtype == weight.dtype else torch.empty_like(h, dtype=weight.dtype)
         scaled_bias = bias * scale

@@ -100,7 +100,8 @@ def walks(
         zz = pooled(z, z, x.lengths)
         mass = zz.sum(dim=2, keepdim=True) + EPS  # Σ z over time, since the rows of z sum to 1
         eye = torch.eye(z.shape[1], dtype=z.dtype, device=z.device)
-        bs.append(w * torch.linalg.inv(eye - w**2 * zz / mass) @ (mu + w * zx / mass))
+        # inv_ex, which does not ask whether there is an inverse: w < 1 sees to that
+        bs.append(w * torch.linalg.inv_ex(eye - w**2 * zz / mass).inverse @ (mu + w * zx / mass))
     result = []
     for z, b, xb in zip(zs, bs, x.dots(*bs), strict=True):
         bb = b @ b.transpose(1, 2)

@@ -36,7 +36,8 @@ class Batch:
     places: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not self.lengths or min(self.lengths) < 1 or sum(self.lengths) != len(self.features):
+        # here and in models .shape[0], not len(), which would fix the number while a model is exported
+        if not self.lengths or min(self.lengths) < 1 or sum(self.lengths) != self.features.shape[0]:
             raise InputError(
                 f"a batch needs videos of at least one snippet that add up to its {len(self.features)} rows of "
                 f"features, got lengths {self.lengths}"

@@ -6,6 +6,7 @@ the two kinds are driven apart.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -83,13 +84,15 @@ class WUM(Model):
         self, x: Tensor, cas: Tensor, magnitudes: Tensor, kept: Tensor
     ) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         """What `_Inner` holds of one video, its activation map, and its attention."""
-        t = len(x)
-        k_action, k_background = max(t // self.action_divisor, 1), max(t // self.background_divisor, 1)
+        t = x.shape[0]
+        # sym_max, since t is a symbol while the model is exported
+        least_one = partial(torch.sym_max, 1)
+        k_action, k_background = least_one(t // self.action_divisor), least_one(t // self.background_divisor)
         with torch.no_grad():
             action = (magnitudes * kept).topk(k_action).indices
             background = ((magnitudes.max() - magnitudes) * kept).topk(k_background).indices
             high, low = magnitudes[action].mean(), magnitudes[background].mean()
-            attention = ((magnitudes - low) / (high - low if high > low else 1.0)).clamp(0, 1)
+            attention = ((magnitudes - low) / torch.where(high > low, high - low, 1.0)).clamp(0, 1)
             tcam = softmax(cas, dim=1) * attention[:, None]
             least, most = tcam.amin(dim=0), tcam.amax(dim=0)
             tcam = (tcam - least) / torch.where(most > least, most - least, 1.0)

@@ -104,7 +104,7 @@ def make_plan(
     given = _runs_there(reuse, store)
     unusable = [str(path) for path in reuse if path not in [run.path for run, _ in given]]
     if unusable:
-        raise InputError(f"--reuse {unusable[0]}: not a run over {store.path}")
+        raise InputError(f"`reuse={unusable[0]}`: not a run over {store.path}")
     there = [*given, *_runs_there(sorted(folder.glob("*/")), store)]
     jobs: list[PlannedRun] = []
     found: dict[tuple[str, int], PlannedRun] = {}
@@ -150,7 +150,7 @@ def _free(path: Path, recipe: Recipe) -> Path:
     if Run(path).begun:
         raise InputError(
             f"{path} holds a run of another recipe or data set than the {recipe.model} run that belongs there; choose "
-            "another --out folder, or remove that one"
+            "another folder `out=DIR`, or remove that one"
         )
     return path
 

@@ -28,7 +28,7 @@ def shown_variants(setting: Setting) -> list[Variant]:
     for name in setting.videos:
         if name not in setting.store.names(setting.recipe.train_split):
             raise InputError(
-                f"--videos {name}: not a training video of {setting.store.path}; pseudo labels are made for those only"
+                f"`videos={name}`: not a training video of {setting.store.path}; pseudo labels are made for those only"
             )
     return [setting.full()]
 

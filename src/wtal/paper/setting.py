@@ -31,7 +31,7 @@ class Setting:
         """Make sure, before hours of training, that there is something to score against."""
         if not self.store.has_truth:
             raise InputError(
-                f"{self.store.path} holds no true instances (gt.json), so nothing can be scored; convert with --gt"
+                f"{self.store.path} holds no true instances (gt.json), so nothing can be scored; convert with `gt=FILE`"
             )
         for split in (self.recipe.train_split, self.recipe.test_split):
             self.store.names(split)

@@ -102,11 +102,11 @@ def temperature_rows(setting: Setting) -> dict[str, list[TableRow]]:
 def temperature(setting: Setting, trained: TrainedRuns) -> list[PageBlock]:
     """Two figures and their table."""
     by_use, test = temperature_rows(setting), setting.recipe.test.proposer.combine
-    own = sorted({stage.temperature for stage in setting.recipe.targets.stages if stage.relabel})
+    own = sorted({stage.temperature or 0.0 for stage in setting.recipe.targets.stages if stage.relabel})
     at_test = f"{test.temperature:g}" if isinstance(test, Fusion) else "none, by suppression"
     captions = {
         "training": f"Temperature of the labels' fusion, NMS at test; {trained.conditions}. The recipe's own: "
-        f"{', '.join(f'{t:g}' for t in own)}.",
+        f"{', '.join(f'{t:g}' if t else 'that of targets.proposer' for t in own)}.",
         "test": f"Temperature of the fusion at test; {trained.conditions}. The recipe's own: {at_test}.",
     }
     rows: list[tuple[Cell, ...]] = []

@@ -45,7 +45,7 @@ class TrainedRuns:
         """The run of a variant and a seed, for what cannot do without it."""
         job = self.plan.found[variant.name, seed]
         if not job.run.ended:
-            raise InputError(f"{job.path} is not trained, and this cannot do without it: leave --as-is out")
+            raise InputError(f"{job.path} is not trained, and this cannot do without it: leave `as_is=True` out")
         return job
 
     def maps(self, job: PlannedRun, split: str, *, for_targets: bool = False) -> Maps:

@@ -1,8 +1,9 @@
 """Candidates: thresholds cut each class's activation curve into runs, scored by Inner-Outer Contrast."""
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -10,6 +11,7 @@ from jaxtyping import Float, Int, Shaped
 from wtal.compiled import Floats, compiled
 from wtal.errors import InputError
 from wtal.instances import Instances
+from wtal.typed import as_array, check_fields, checked
 
 #: Arrays that a user brings: shapes are checked with an error that says what was wanted, not by annotation.
 Curves = Shaped[np.ndarray, "..."]
@@ -32,6 +34,9 @@ class Flanks:
     """Width per length, in snippets."""
     power: float = 1.0
     """Below 1, flanks of long segments are relatively narrower."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def width(self, lengths: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
         """Width of one flank for segments of these lengths."""
@@ -131,10 +136,13 @@ def find_candidates(
     tcam, cut = _checked_curves(tcam, cut)
     t, c = tcam.shape
     levels, chosen = _checked_thresholds(thresholds), _checked_classes(classes, c)
+    checked(Flanks, flanks, "flanks")
+    dilation = checked(tuple[float, float], dilation, "dilation")
     if upsample < 1:
         raise InputError(f"upsample must be 1 or more cells per snippet, got {upsample}")
     if video_score_weight and video_scores is None:
         raise InputError("video_score_weight is not 0, so video_scores are needed: one per class")
+    video_scores = None if video_scores is None else as_array(video_scores, "video_scores")
     if video_scores is not None and video_scores.shape != (c,):
         raise InputError(
             f"video_scores must be ({c},) like the TCAM's classes, got {video_scores.shape}; "
@@ -186,20 +194,20 @@ def _upsampled(curve: Float[np.ndarray, " t"], factor: int) -> Float[np.ndarray,
     return np.interp((np.arange(len(curve) * factor) + 0.5) / factor - 0.5, np.arange(len(curve)), curve)
 
 
-def _checked_curves(tcam: Curves, cut: Curves | None) -> tuple[Float[np.ndarray, "t c"], Curves | None]:
-    tcam = _checked(tcam, "the TCAM")
+def _checked_curves(tcam: Any, cut: Any) -> tuple[Float[np.ndarray, "t c"], Curves | None]:
+    tcam = _checked(tcam, "tcam")
     if tcam.ndim != 2:
-        raise InputError(f"the TCAM must be (snippets, classes), got shape {tcam.shape}")
+        raise InputError(f"tcam must be (snippets, classes), got shape {tcam.shape}")
     if cut is not None:
         t, c = tcam.shape
-        cut = _checked(cut, "the cutting curve")
+        cut = _checked(cut, "cut, the cutting curve,")
         if cut.shape not in {(t,), (t, c)}:
             raise InputError(f"the cutting curve must be ({t},) or ({t}, {c}) like the TCAM, got {cut.shape}")
     return tcam, cut
 
 
-def _checked(values: Curves, what: str) -> Float[np.ndarray, "..."]:
-    values = np.asarray(values, dtype=np.float64)
+def _checked(values: Any, what: str) -> Float[np.ndarray, "..."]:
+    values = as_array(values, what).astype(np.float64)
     finite = np.isfinite(values)
     if not finite.all():
         where = np.argwhere(~finite)[0]
@@ -211,9 +219,10 @@ def _checked(values: Curves, what: str) -> Float[np.ndarray, "..."]:
 
 
 def _checked_thresholds(thresholds: Sequence[float] | Curves) -> Float[np.ndarray, " h"]:
-    levels = np.sort(np.asarray(thresholds, dtype=np.float64))
+    levels = as_array(thresholds, "thresholds")
     if levels.ndim != 1:
         raise InputError(f"thresholds must be a list of numbers, got shape {levels.shape}")
+    levels = np.sort(levels.astype(np.float64))
     if len(levels) and not (levels[0] >= 0 and levels[-1] < np.inf):  # NaN sorts last
         raise InputError(f"thresholds must be 0 or more and finite, got {levels.tolist()}")
     return levels
@@ -222,7 +231,10 @@ def _checked_thresholds(thresholds: Sequence[float] | Curves) -> Float[np.ndarra
 def _checked_classes(classes: Sequence[int] | Int[np.ndarray, " k"] | None, n_classes: int) -> Int[np.ndarray, " k"]:
     if classes is None:
         return np.arange(n_classes)
-    chosen = np.asarray(classes, dtype=np.int64)
+    chosen = as_array(classes, "classes")
+    if chosen.ndim != 1 or (chosen != np.trunc(chosen)).any():
+        raise InputError(f"classes must be a list of class numbers, got {reprlib.repr(classes)}")
+    chosen = chosen.astype(np.int64)
     if len(chosen) and not 0 <= chosen.min() <= chosen.max() < n_classes:
         bad = chosen[(chosen < 0) | (chosen >= n_classes)]
         raise InputError(f"class {bad[0]} is not in the TCAM, which has classes 0 to {n_classes - 1}")

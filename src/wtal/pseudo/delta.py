@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from wtal.errors import InputError
+from wtal.typed import as_array
 
 First = Literal["raw", "nothing"]
 
@@ -39,8 +40,10 @@ def delta_targets(
     >>> delta_targets(np.array([[0.5]]), None, first="nothing").tolist()
     [[0.0]]
     """
+    targets = as_array(targets, "targets")
     if previous is None:
         return scale * targets if first == "raw" else np.zeros_like(targets)
+    previous = as_array(previous, "previous")
     if targets.shape != previous.shape:
         raise InputError(
             f"targets of two generations must have one shape, got {targets.shape} now and {previous.shape} before: "
@@ -60,7 +63,8 @@ class Stage:
     from_epoch: int
     source: Literal["raw", "delta"] = "delta"
     scale: float = 1.0
-    temperature: float = 0.1
+    #: of the fusion that makes the labels; None: that of `targets.proposer`
+    temperature: float | None = None
     weight: float = 1.0
     growth: float = 1.0
     growth_from: int = 0
@@ -107,7 +111,7 @@ class Schedule:
 
 
 #: Section 4.2 of the paper; it gives no weight for the loss, so that is 1. The first generation stands for itself.
-PAPER_SCHEDULE = Schedule(tuple(Stage(epoch) for epoch in (200, 215, 230, 245, 270, 290)), epochs=350)
+PAPER_SCHEDULE = Schedule(tuple(Stage(epoch, temperature=0.1) for epoch in (200, 215, 230, 245, 270, 290)), epochs=350)
 
 
 #: The authors' code: labels G until epoch 250, then 2·ΔG, then 2.15·ΔG; a weight that grows by 3.5 % an epoch.

@@ -17,6 +17,7 @@ from wtal.instances import Instances
 from wtal.overlap import Overlap, shared_and_whole
 from wtal.pseudo.candidates import Candidates
 from wtal.pseudo.templates import TEMPLATES, Template, sums_by_group
+from wtal.typed import checked, wanted_type
 
 Logit = Literal["score", "inner"]
 Evidence = Literal["count", "score"]
@@ -94,6 +95,7 @@ def fuse(
     >>> fused.instances.segments.tolist(), fused.members(0).tolist()
     ([[2.5, 6.0], [20.0, 22.0]], [0, 1])
     """
+    wanted_type(candidates, Candidates, "candidates")
     if not temperature > 0:
         raise InputError(f"the temperature must be above 0, got {temperature}")
     if not (evidence >= 0 and evidence_full > 0):
@@ -134,6 +136,9 @@ def greedy_groups(
     >>> anchors.tolist(), group.tolist()
     ([1, 2], [0, 0, 1])
     """
+    wanted_type(instances, Instances, "instances")
+    checked(Overlap, overlap, "overlap")
+    threshold = checked(float, threshold, "threshold")
     if pad:
         instances.wanted_in("snippets", "overlaps of padded lengths")
     if not threshold >= 0:

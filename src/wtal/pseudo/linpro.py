@@ -5,7 +5,7 @@ minimise ‖g‖₁ under Wᵀg = q, g ≥ 0. Snippets with equal rows are inter
 groups of them: at most about 4n+1 for n instances, however long the video.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -17,8 +17,10 @@ from jaxtyping import Float, Int
 
 from wtal.errors import InputError
 from wtal.instances import Instances
+from wtal.notebook import curves, data_frame
 from wtal.pseudo.candidates import QUARTER, Flanks
 from wtal.pseudo.program import least_norm, solve_elastic
+from wtal.typed import checked, wanted_type
 
 Rows = Literal["sum", "mean"]
 Solution = Literal["least_norm", "vertex"]
@@ -47,6 +49,19 @@ class Targets:
         for class_id, column in self.columns.items():
             values[:, class_id] = column
         return values
+
+    def __repr__(self) -> str:
+        each = ", ".join(f"class {number} {how}" for number, how in self.status.items())
+        return f"Targets({self.shape[0]} snippets × {self.shape[1]} classes: {each or 'all 0'})"
+
+    def _repr_html_(self) -> str:
+        lanes = {f"class {number} ({self.status[number]})": column.tolist() for number, column in self.columns.items()}
+        return f"<div>targets of {len(lanes)} classes</div>{curves(lanes, 'snippets')}"
+
+    def to_pandas(self, names: Sequence[str] | None = None) -> Any:
+        """A DataFrame with a row for each snippet and a column for each class, by name if given (needs pandas)."""
+        columns = range(self.shape[1]) if names is None else names
+        return data_frame(dict(zip(columns, self.values.T, strict=True)))
 
 
 def make_targets(
@@ -83,9 +98,17 @@ def make_targets(
     >>> labels.values[:, 1].round(6).tolist(), labels.status
     ([0.0, 0.0, 0.8, 0.8, 0.8, 0.8, 0.0, 0.0], {1: 'exact'})
     """
+    n_snippets, n_classes = checked(int, n_snippets, "n_snippets"), checked(int, n_classes, "n_classes")
     if n_snippets < 1 or n_classes < 1:
         raise InputError(f"a video needs snippets and classes, got {n_snippets} and {n_classes}")
+    wanted_type(instances, Instances, "instances")
     instances.wanted_in("snippets", "pseudo labels")
+    beyond = np.flatnonzero(instances.starts >= n_snippets)
+    if len(beyond):
+        raise InputError(
+            f"n_snippets is {n_snippets}, but {len(beyond)} of {len(instances)} instances begin after that; the first "
+            f"is {instances.segments[beyond[0]].tolist()}. Give the length of the TCAM that they were found in"
+        )
     if len(instances) and instances.class_ids.max() >= n_classes:
         raise InputError(f"class {instances.class_ids.max()} is out of range: there are {n_classes} classes")
     if not upper > 0:

@@ -57,6 +57,11 @@ class Decided:
         sure = decision.instances.scores if decision.confidence is None else decision.confidence
         return float(np.clip(1.0 - sure.max(), 0.0, 1.0))
 
+    def doubtful_first(self) -> list[str]:
+        """The videos, the least sure first; of equals, those that contradict their tags."""
+        against = {name: found != carried for name, (carried, found) in self.tagged.items()}
+        return sorted(self.videos, key=lambda name: (-round(self.doubt(name), 2), not against.get(name, False), name))
+
 
 def decided(one: LoadedRun, store: Store) -> Decided | None:
     """What a run has decided; None if it has no predictions yet."""

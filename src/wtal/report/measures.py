@@ -26,6 +26,7 @@ from wtal.evaluate.target_quality import VideoCurves, calibration_error
 from wtal.formats.targets import VideoTargets, read_targets
 from wtal.instances import Instances
 from wtal.pseudo.delta import delta_targets
+from wtal.reading import refusing
 from wtal.report.decided import Decided, decided
 from wtal.report.runs import Loaded, SeedGroup
 from wtal.timebase import TimeBase
@@ -173,8 +174,9 @@ def measure_all(loaded: Loaded) -> tuple[Measurements, list[str]]:
     truth = store.truth()
     measured, targets = {}, {}
     for one in loaded.runs:
-        targets[one.name] = label_qualities(one.run, store, truth, protocol)
-        found = measure(one.run, store, truth, protocol)
+        with refusing(one.run.path, "cannot be measured"):  # its recipe may name a split that the store has not
+            targets[one.name] = label_qualities(one.run, store, truth, protocol)
+            found = measure(one.run, store, truth, protocol)
         if found is not None:
             measured[one.name] = found
             written = one.evaluation.get(protocol, found.score.as_dict())["map"]

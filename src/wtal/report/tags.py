@@ -38,11 +38,11 @@ def found_classes(measures: Measurements) -> list[PageBlock]:
     ]
     rows: list[list[Cell]] = []
     for c in (None, *shown):
-        rows.append(["all classes" if c is None else store.classes[c], count(_of_class(first, c)[0])])
+        rows.append(["all together" if c is None else store.classes[c], count(_of_class(first, c)[0])])
         for one in known.values():
             carried, found, right = _of_class(one, c)
             rows[-1] += [count(found), _percent(right, found), _percent(right, carried)]
-    columns = [Column("class"), Column("videos tagged")]
+    columns = [Column("class"), Column("videos with the tag")]
     for name in known:
         columns += [Column(head, name if len(known) > 1 else "") for head in ("videos found in", "precision", "recall")]
     note = (
@@ -95,7 +95,7 @@ def _confusion(one: Decided, classes: Sequence[str]) -> Table:
 
 
 def _doubtful(one: Decided, classes: Sequence[str]) -> Table:
-    names = sorted(one.videos, key=lambda name: (-one.doubt(name), name))[:MOST_DOUBTFUL]
+    names = one.doubtful_first()[:MOST_DOUBTFUL]
     rows: list[tuple[Cell, ...]] = []
     for name in names:
         decision, tags = one.videos[name], set(one.tags[name])

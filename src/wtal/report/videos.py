@@ -74,7 +74,7 @@ def _as_found(measures: Measurements, store: Store) -> list[PageBlock]:
     if group is None:
         return []
     one = measures.decided[group.name]
-    chosen = evenly(sorted(one.videos, key=lambda name: (-one.doubt(name), name)))
+    chosen = evenly(one.doubtful_first())
     maps, problems = _maps([one.run], store, chosen)
     options = []
     for number, name in enumerate(chosen, start=1):

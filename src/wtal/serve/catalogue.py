@@ -32,11 +32,9 @@ class Catalogue:
         self._names = [row["name"] for row in rows]
         # without the last entry, which changes while one works
         self._texts = [json.dumps(row, ensure_ascii=False, separators=(",", ":"))[:-1].encode() for row in rows]
-        self._sought = [
-            " ".join([row["run"], row["name"], row["split"], *(row["tags"] or ())]).casefold() for row in rows
-        ]
-        last = (row["name"] for row in rows), (row["run"] for row in rows)
-        ties = list(zip(*last, strict=True))
+        words = ([row["run"], row["name"], row["split"], *(row["tags"] or ())] for row in rows)
+        self._sought = [" ".join(some).casefold() for some in words]
+        ties = [(row["name"], row["run"]) for row in rows]
         keys: dict[Sort, list[float]] = {
             "doubt": [-row["doubt"] for row in rows],
             "errors": [1.0 if row["errors"] is None else -row["errors"] for row in rows],

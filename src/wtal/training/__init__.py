@@ -4,14 +4,16 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wtal.bars import showing
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
 from wtal.locks import held
 from wtal.progress import Progress, silent
 from wtal.threads import wait_quietly
 from wtal.training.config import Recipe, read_recipe
-from wtal.training.execution import Execution
+from wtal.training.execution import Execution, leads
 from wtal.training.run import Run
+from wtal.typed import checked, wanted_type
 
 if TYPE_CHECKING:
     from wtal.training.session import Session
@@ -38,7 +40,7 @@ def train(
     teacher: Path | str | None = None,
     corrections: Path | str | None = None,
     execution: Execution = Execution(),  # noqa: B008  frozen
-    progress: Progress = silent,
+    progress: Progress | bool = True,
 ) -> Run:
     """Train by a recipe on a store's training videos.
 
@@ -56,7 +58,8 @@ def train(
         corrections: What people have said happens when in some of the training videos: a file that wtal serve --edit
             has saved, or annotations. A run that is resumed keeps those that it began with.
         execution: Where and how it is computed.
-        progress: Called as progress(step, completed, total, detail) whenever training has got further: step
+        progress: Whether stderr shows how far it is: bars in a terminal, a line now and then elsewhere. Or a function
+            of yours, called as progress(step, completed, total, detail) whenever training has got further: step
             "training" counts epochs, with the losses in the detail; "boxes", "targets" and "predictions" count videos.
 
     Returns:
@@ -69,14 +72,21 @@ def train(
         if error.name not in ("torch", "safetensors"):
             raise
         raise MissingExtraError(error.name, "train") from error
+    wanted_type(execution, Execution, "execution")
+    seed = checked(int | None, seed, "seed")
     asked = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     if run is None:
         name = asked.model.rpartition(":")[2] if isinstance(recipe, Recipe) else Path(recipe).stem
         run = default_run(name, asked.seed if seed is None else seed)
     store = data if isinstance(data, Store) else Store.open(data)
     said = None if corrections is None else Path(corrections)
-    with in_group(execution) as session:
-        return _stages(session, asked, store, Run(Path(run)), seed, resume, teacher, said, progress)
+    hook = silent if isinstance(progress, bool) else progress
+    with (
+        in_group(execution) as session,
+        # of several processes that torchrun has started one speaks
+        showing("epochs", main="training") if progress is True and leads() else nullcontext(hook) as heard,
+    ):
+        return _stages(session, asked, store, Run(Path(run)), seed, resume, teacher, said, heard)
 
 
 def _stages(

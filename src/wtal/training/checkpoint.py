@@ -105,7 +105,7 @@ def restore(saved: Saved, state: State, path: Path) -> None:
 
 
 def _refusing(path: Path) -> AbstractContextManager[None]:
-    then = "; delete that folder, and --resume goes on from the one before it"
+    then = "; delete that folder, and `resume=True` goes on from the one before it"
     return refusing(path, "is a checkpoint that is damaged or of another model", then)
 
 
@@ -231,4 +231,6 @@ def _why(error: Exception) -> str:
 
 def _remaining(folder: Path) -> str:
     last = newest(folder)
-    return f"The one before, {last.name}, is whole: make room and --resume" if last else "Make room and start again"
+    return (
+        f"The one before, {last.name}, is whole: make room, then `resume=True`" if last else "Make room and start anew"
+    )

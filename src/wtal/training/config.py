@@ -21,7 +21,7 @@ from wtal.pseudo.candidates import QUARTER, Flanks
 from wtal.pseudo.delta import First, Schedule, Stage
 from wtal.pseudo.linpro import Rows, Solution
 from wtal.reading import read_yaml, refusing
-from wtal.typed import parse, plain
+from wtal.typed import as_path, parse, plain
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class TargetSettings:
     """How pseudo labels are made, and when; without stages there are none."""
 
     stages: tuple[Stage, ...] = ()
-    """What supervises when (see wtal.pseudo.delta); a stage's temperature takes the place of the
-    fusion's; NMS has none."""
+    """What supervises when (see wtal.pseudo.delta); a stage that names a temperature fuses at that one instead of the
+    proposer's."""
     first: First = "raw"
     """What a change (source delta) means for the first generation: the labels themselves, or nothing."""
     classes: Literal["tags", "scores"] = "tags"
@@ -219,7 +219,7 @@ def read_recipe(path: Path | str) -> Recipe:
         The recipe, with defaults for what the file leaves out.
     """
     own = shipped_recipes()
-    path = own.get(str(path), Path(path))
+    path = own.get(str(path), as_path(path, "recipe"))
     if not path.is_file():
         why = "it is a folder" if path.is_dir() else "No such file or directory"
         raise InputError(

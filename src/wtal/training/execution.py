@@ -7,6 +7,7 @@ from typing import Literal
 
 from wtal.engine import EngineOptions
 from wtal.errors import InputError, MissingExtraError
+from wtal.typed import check_fields
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -45,6 +46,7 @@ class Execution:
     address: str | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("threads", "evaluate_every"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -140,7 +140,7 @@ def targets_from(
     tags: Float[np.ndarray, "n c"],
     settings: TargetSettings,
     *,
-    temperature: float,
+    temperature: float | None = None,
     workers: int = 1,
     progress: Progress = silent,
 ) -> Generation:
@@ -154,12 +154,12 @@ def _made(
     tags: Float[np.ndarray, "n c"],
     settings: TargetSettings,
     *,
-    temperature: float,
+    temperature: float | None,
     workers: int,
     progress: Progress,
 ) -> list[tuple[Instances, Targets]]:
     """The instances that are found in each video, and the targets made from them."""
-    proposer = settings.proposer.at_temperature(temperature)
+    proposer = settings.proposer if temperature is None else settings.proposer.at_temperature(temperature)
     n_classes = tags.shape[1]
     wanted = n_classes + settings.background
     found: list[tuple[Instances, int]] = []

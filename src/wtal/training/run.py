@@ -133,7 +133,7 @@ class Run:
         if recipe.boxes is None and given is not None:
             raise InputError(f"a teacher is for detectors, and {recipe.model} is none (its recipe has no boxes)")
         if recipe.boxes is not None and given is None and not self.boxes.exists():
-            raise InputError("this recipe teaches a detector and needs a trained run to learn from: --teacher RUN")
+            raise InputError("this recipe teaches a detector and needs a trained run to learn from: `teacher=RUN`")
 
     @property
     def evaluation(self) -> dict[str, Any] | None:
@@ -167,13 +167,13 @@ class Run:
             raise InputError(
                 f"{self.path} was trained on another data set ({known['data']['path']}, fingerprint "
                 f"{known['data']['fingerprint'][:8]}) than {store.path} ({store.fingerprint[:8]}); resume with that "
-                "one, or start anew in another --run folder"
+                "one, or start anew in another folder: `run=DIR`"
             )
         changed = differences(plain(self.recipe), plain(recipe)) if self.begun else None
         if changed:
             raise InputError(
                 f"{self.path} was begun with another recipe: {'; '.join(changed)}. Resume with its own, "
-                f"{self.path / 'config.yaml'}, or start anew in another --run folder"
+                f"{self.path / 'config.yaml'}, or start anew in another folder: `run=DIR`"
             )
 
     def log(self, line: Mapping[str, Any]) -> None:
@@ -183,7 +183,7 @@ class Run:
                 file.write(json.dumps(line) + "\n")
         except OSError as error:
             raise InputError(
-                f"cannot write {self.path / 'metrics.jsonl'}: {error.strerror}; --resume goes on"
+                f"cannot write {self.path / 'metrics.jsonl'}: {error.strerror}; `resume=True` goes on"
             ) from error
 
     def metrics(self) -> Log:

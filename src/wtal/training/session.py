@@ -143,7 +143,7 @@ def _beginning(
     """Where a run stands, if it may begin or go on."""
     recipe = _with_seed(recipe, run, seed, resume)
     if not resume and run.begun:
-        raise InputError(f"{run.path} holds a run already: --resume goes on with it, --run DIR starts another")
+        raise InputError(f"{run.path} holds a run already: `resume=True` goes on with it, `run=DIR` starts another")
     run.refuse_other_work(recipe, store)
     _refuse_wrong_teacher(recipe, store, run, teacher)
     known = run.environment()
@@ -350,8 +350,8 @@ def _corrected(
     if given is not None and fingerprint(asked) != begun:
         what = "without corrections" if begun is None else "with other corrections than are in that file now"
         raise InputError(
-            f"{run.path} was begun {what}: resume it without --corrections, which goes on as it began, or start anew "
-            f"with {given} in another --run folder"
+            f"{run.path} was begun {what}: resume it without `corrections`, which goes on as it began, or start anew "
+            f"with {given} in another folder: `run=DIR`"
         )
     return {} if begun is None else read_corrections(run.corrections, store, recipe.train_split)
 

@@ -36,7 +36,7 @@ def curves(run: Path) -> Iterator[Callable[[Mapping[str, Any]], None]]:
         finally:
             writer.close()
     except OSError as error:
-        raise InputError(f"cannot write {folder}: {error.strerror or error}; --resume goes on") from error
+        raise InputError(f"cannot write {folder}: {error.strerror or error}; `resume=True` goes on") from error
 
 
 def _tagged(tag: str, value: Any) -> Iterator[tuple[str, float]]:

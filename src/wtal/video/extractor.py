@@ -25,7 +25,7 @@ EXTRACTORS = {
     "i3d-flow": "wtal.video.two_stream:make",
 }
 #: name -> the extra with all that it needs
-_EXTRAS = {"frames": "frames", "i3d": "flow", "i3d-rgb": "video", "i3d-flow": "flow"}
+EXTRAS = {"frames": "frames", "i3d": "flow", "i3d-rgb": "video", "i3d-flow": "flow"}
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def open_extractor(
     except ModuleNotFoundError as error:
         if error.name is None or error.name not in EXTRA_OF:
             raise
-        raise MissingExtraError(error.name, _EXTRAS.get(options.extractor, "video")) from error
+        raise MissingExtraError(error.name, EXTRAS.get(options.extractor, "video")) from error
     if options.extractor in EXTRACTORS:
         extractor: Extractor = found(options, device)
     else:

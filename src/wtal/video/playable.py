@@ -17,7 +17,7 @@ from typing import Any
 from wtal.errors import MissingExtraError
 from wtal.files import written_whole
 from wtal.reading import refusing
-from wtal.video.decode import opened, timed
+from wtal.video.decode import opened, probe, timed
 
 #: what browsers play: by the ending of a file its type, and the codecs that may be inside
 _PLAYED = {
@@ -65,6 +65,7 @@ def playable(path: Path, cache: Path | None = None) -> tuple[Path, str]:
     copy = (cache or default_cache()) / f"{name}.mp4"
     with _making[copy]:  # who asks for it while it is made waits for it
         if not copy.exists():
+            probe(path)  # what is no video, or cannot be looked into, is said before anything is written
             with written_whole(copy, "wb") as file, refusing(path, "cannot be made playable in a browser"):
                 _transcode(path, file)
     return copy, "video/mp4"

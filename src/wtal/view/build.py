@@ -114,7 +114,7 @@ def store_of(run: Run, features: Path | None) -> Store:
         return Store.open(features)
     known = (run.environment() or {}).get("data", {}).get("path")
     if known is None:
-        raise InputError(f"{run.path} does not say which data set it was trained on: name its store, --features STORE")
+        raise InputError(f"{run.path} does not say which data set it was trained on: name its store, `features=STORE`")
     if not is_store(Path(known)):
-        raise InputError(f"the data set of {run.path} is not at {known} any more: say where, --features STORE")
+        raise InputError(f"the data set of {run.path} is not at {known} any more: say where, `features=STORE`")
     return Store.open(known)

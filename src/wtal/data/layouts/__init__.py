@@ -36,7 +36,7 @@ def guess_layout(path: Path, given: Given | None = None) -> str:
             return layout
     if given is not None and given.tags is not None and path.is_dir():
         return "folder"
-    raise InputError(f"cannot tell the layout of {path}; say it with --layout {'|'.join(LAYOUTS)}")
+    raise InputError(f"cannot tell the layout of {path}; say it with `layout={'|'.join(LAYOUTS)}`")
 
 
 def _module(layout: str) -> Any:

@@ -19,7 +19,7 @@ def read(path: Path, given: Given) -> Source:
     In the common set 9 032 of 10 024 training and 4 427 of 4 926 validation videos have features: missing ones
     are counted and left out. Joined features are RGB first, then flow.
     """
-    gt = given.gt or the_one(path.glob("*.json"), f"one annotation file in {path}, or --gt FILE")
+    gt = given.gt or the_one(path.glob("*.json"), f"one annotation file in {path}, or `gt=FILE`")
     tagged = read_tagged(replace(given, gt=gt, tags=None))
     wanted = f"NAME.npy or v_NAME.npy and the names of {gt}"
     files = find_files(path)

@@ -19,7 +19,7 @@ def read(path: Path, given: Given) -> Source:
     With `given.gt` the true instances are known too; with it and no CSV, they are the tags.
     """
     if not given.tags and (looks_like(path) or not given.gt):
-        table = the_one(path.glob("*.csv"), f"one CSV of tags in {path}, or --tags FILE")
+        table = the_one(path.glob("*.csv"), f"one CSV of tags in {path}, or `tags=FILE`")
         given = replace(given, tags=table)
     wanted = "NAME.npy, or rgb/NAME.npy with flow/NAME.npy and those names in the CSV"
     files = find_files(path)

@@ -28,7 +28,7 @@ def read(path: Path, given: Given) -> Source:
     except ImportError as error:
         raise MissingExtraError("h5py", "h5") from error
     if not (given.tags or given.gt):
-        raise InputError("the layout h5 holds features only; say where the tags are with --tags CSV or --gt JSON")
+        raise InputError("the layout h5 holds features only; say where the tags are with `tags=CSV` or `gt=JSON`")
     with refusing(path, _WRONG), h5py.File(path, "r") as file:
         names = names_of(list(file), str(path))
         found = {name: {stream: (name, stream) for stream in _streams(file[name])} for name in names}

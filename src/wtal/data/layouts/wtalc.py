@@ -102,4 +102,4 @@ def _truth(folder: Path, records: tuple[VideoRecord, ...], classes: tuple[str, .
 def _fps_note(folder: Path) -> list[Finding]:
     if not (folder / "extracted_fps.npy").exists():
         return []
-    return [Finding("note", None, "extracted_fps.npy is not used (it says 10)", "the features are at 25 fps: --fps")]
+    return [Finding("note", None, "extracted_fps.npy is not used (it says 10)", "the features are at 25 fps: `fps`")]

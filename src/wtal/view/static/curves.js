@@ -58,7 +58,7 @@ export class Curves {
     for (const { chart, values } of this.plots) {
       values.replaceChildren(...chart.series.filter((one) => !one.quiet).map((one) => {
         const value = one.values[i];
-        const shown = el("b", {}, el("i", { class: "dot" }), `${one.name}${value === undefined ? "" : ` ${value.toFixed(2)}`}`);
+        const shown = el("b", {}, el("i", { class: "dot" }), `${one.name}${value === undefined ? "" : ` ${(Math.round(100 * value) / 100 || 0).toFixed(2)}`}`);
         shown.style.setProperty("--own", `var(--${one.colour})`);
         return shown;
       }));
