@@ -154,7 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console(width=160)
     store = generated(given.gt, given.store, given.dims, given.every)
     counts = {split: len(store.names(split)) for split in ("train", "test")}
-    console.print(f"{counts}, {len(store.classes)} classes, {len(store.matrix):,} snippets of {store.dimensions}")
+    console.print(
+        f"{counts}, {len(store.classes)} classes, {sum(store.index.shards.values()):,} snippets of {store.dimensions}"
+    )
     known = classified(ceiling(store), tags(store))
     console.print("one who knows the generator: video mAP {}, best class right {} %, most frequent {}".format(*known))
     table = Table(title=f"{given.epochs} epochs on generated features: these figures show a path, not a result")

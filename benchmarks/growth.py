@@ -14,6 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from wtal.data import Store
 from wtal.data.convert import convert
 from wtal.data.synthetic import Difficulty, synthetic_source
 from wtal.data.synthetic_annotations import random_annotations
@@ -58,14 +59,14 @@ def run(console: Console) -> None:
             made = random_annotations(rng, n_train=VIDEOS * size, n_test=0)
             quick = Difficulty(feature_noise=0.0)
             convert(synthetic_source(made, rng, n_dims=DIMS, difficulty=quick), path / "store")
-            snippets = len(np.load(path / "store" / "features.npy", mmap_mode="r"))
+            snippets = sum(Store.open(path / "store").index.shards.values())
             command = [sys.executable, "-c", CHILD, path / "store", path / "run", str(EPOCHS)]
             said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             seconds = min(said["seconds"][1:])  # the first epoch has two branches, and reads the features from disk
             table.add_row(
                 str(VIDEOS * size),
                 str(snippets),
-                f"{(path / 'store' / 'features.npy').stat().st_size / 1e6:.0f} MB",
+                f"{sum(one.stat().st_size for one in (path / 'store').glob('*.npy')) / 1e6:.0f} MB",
                 f"{seconds:.2f}",
                 f"{1e6 * seconds / snippets:.1f}",
                 f"{said['peak'] / 1e6:.0f} MB",

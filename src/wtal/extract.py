@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from wtal.data.convert import convert
@@ -16,6 +17,7 @@ from wtal.data.tags import Tagged, read_tagged
 from wtal.data.unfinished import UnfinishedFeatures, open_unfinished
 from wtal.data.video_record import VideoRecord, class_list
 from wtal.data.writer import Dtype, writing
+from wtal.engine import LOCAL, Engine
 from wtal.errors import InputError, did_you_mean, some
 from wtal.progress import Progress, silent
 from wtal.threads import wait_quietly
@@ -61,6 +63,7 @@ def extract(
     dtype: Dtype = "float32",
     skip_bad: bool = False,
     overwrite: bool = False,
+    engine: Engine = LOCAL,
     progress: Progress = silent,
 ) -> list[Finding]:
     """Write a store of the videos' features at `out`, and say what was found on the way.
@@ -80,18 +83,19 @@ def extract(
     folder = out.with_name(f".{out.name}.extracting")
     with writing(out):
         old = _reusable(out, identity, dtype, found) if is_store(out) and not overwrite else None
-        kept = old.index["source"].get("files", {}) if old is not None else {}
+        kept = {} if old is None else {name: entry.file for name, entry in old.entries.items()}
         missing = [name for name in records if kept.get(name) != files[name]]
         unfinished = open_unfinished(folder, plain(identity), anew=overwrite)
         jobs, expected_s, broken = _jobs(missing, found, files, unfinished, extractor, skip_bad=skip_bad)
-        with closing(extract_videos(jobs, extractor, identity.sampling, workers=workers)) as events:
+        task = partial(extract_videos, extractor=extractor, sampling=identity.sampling, workers=workers)
+        with closing(engine.stream(task, jobs)) as events:
             for event in _reported(events, jobs, expected_s, clock.snippet_s, progress):
                 if isinstance(event, Failed):
                     broken.append(_broken(event.name, event.error, skip_bad=skip_bad))
                 elif isinstance(event, Ended):
                     unfinished.finish(event.name, files[event.name], event.duration_s)
                 else:
-                    unfinished.append(event.name, files[event.name], event.vectors, extractor.streams)
+                    unfinished.append(event.name, files[event.name], event.vectors, event.streams)
 
         def load(name: str) -> Streams:
             if old is not None and name not in missing:
@@ -114,7 +118,9 @@ def extract(
         )
         findings = list(tagged.findings)
         if missing or tagged.truth is not None or old is None or not _same(old, source):
-            findings = convert(source, out, dtype=dtype, skip_bad=skip_bad, overwrite=overwrite or old is not None)
+            there = set(kept) - set(missing) if old is not None and old.extensible else None
+            again = overwrite or old is not None
+            findings = convert(source, out, dtype=dtype, skip_bad=skip_bad, overwrite=again, kept=there)
         shutil.rmtree(folder)
     return [*broken, *findings]
 
@@ -159,8 +165,8 @@ def _reusable(out: Path, identity: Extraction, dtype: Dtype, found: Mapping[str,
             f"{out} holds features that wtal extract did not make; choose another `out=DIR`, or say `overwrite=True`"
         )
     known.refuse_other(identity, "the features that are asked for", f"{out} (`overwrite=True` makes it anew)")
-    if store.index["features"]["dtype"] != dtype:
-        raise InputError(f"{out} holds {store.index['features']['dtype']}, not {dtype}; `overwrite=True` makes it anew")
+    if store.dtype != dtype:
+        raise InputError(f"{out} holds {store.dtype}, not {dtype}; `overwrite=True` makes it anew")
     if lost := [name for name in store.names() if name not in found]:
         raise InputError(
             f"{out} holds {len(lost)} videos that are not among the files given, such as {some(lost)}; name their "

@@ -1,8 +1,9 @@
 """From activation maps, or features and a trained model, to instances in seconds: the test-time half of the paper."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from jaxtyping import Int, Shaped
 from wtal.data.arrays import LARGEST, usable
 from wtal.data.store import Store
 from wtal.decide import LEAST_CONFIDENCE, Decision, decide
+from wtal.engine import LOCAL, Engine
 from wtal.errors import InputError, MissingExtraError
 from wtal.evaluate.calibration import Calibration
 from wtal.files import written_whole
@@ -250,14 +252,14 @@ class Localizer:
         split: str | None = None,
         *,
         proposer: Proposer | None = None,
+        engine: Engine = LOCAL,
         progress: Progress = silent,
     ) -> dict[str, Instances]:
         """Instances of each video of a store, or of one of its splits."""
         self.refuse_other_features(store)
-        return {
-            name: self(store.features(name), store.timebase(name), duration_s=store.duration_s(name), proposer=proposer)
-            for name in tracked(store.names(split), "localizing", progress)
-        }
+        names = store.names(split)
+        found = engine.stream(partial(_each, localizer=self, store=store, proposer=proposer), names, chunk=16)
+        return dict(zip(names, tracked(found, "localizing", progress, total=len(names)), strict=True))
 
     def refuse_other_features(self, store: Store) -> None:
         """Make sure that a store's features are of the kind that the model has learned from."""
@@ -315,6 +317,15 @@ class Localizer:
         with written_whole(run / "model" / "model.safetensors", "wb") as file:
             file.write(save(tensors))
         write_card(run / "model", self.card)
+
+
+def _each(
+    names: Sequence[str], localizer: Localizer, store: Store, proposer: Proposer | None
+) -> Generator[Instances, None, None]:
+    """Instances of these videos of a store."""
+    for name in names:
+        clock, duration_s = store.timebase(name), store.duration_s(name)
+        yield localizer(store.features(name), clock, duration_s=duration_s, proposer=proposer)
 
 
 def least_confidence(confidence: Calibration | None, precision: float | None) -> float:

@@ -2,14 +2,17 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wtal.decide import Mark, marks
+from wtal.engine import LOCAL, Engine
 from wtal.errors import InputError
 from wtal.extract import fingerprint
 from wtal.files import written_whole
@@ -48,6 +51,7 @@ def look(
     proposer: Proposer | None = None,
     journal: "Journal | None" = None,
     skip_bad: bool = False,
+    engine: Engine = LOCAL,
     progress: Progress = silent,
 ) -> Iterator[tuple[str, "Seen | InputError"]]:
     """What is in each video file, as soon as it is known: first those that the journal has, then the others.
@@ -59,6 +63,7 @@ def look(
         proposer: Settings that take the place of the model's own.
         journal: Where videos are kept that are done.
         skip_bad: Give the error in place of what is in a file that cannot be read, instead of raising it.
+        engine: Where the work is done.
         progress: Hears how many seconds of video are done.
     """
     prints = {} if journal is None else {name: fingerprint(path) for name, path in files.items()}
@@ -71,24 +76,44 @@ def look(
             left_s[name] = probe(path).duration_s or 0.0
         except InputError as error:
             yield name, left_out(error, skip_bad)
-    done_s, total_s = 0.0, sum(left_s.values())
-    for name, length_s in left_s.items():
+    before = accumulate(left_s.values(), initial=0.0)
+    items = [(files[name], before_s) for name, before_s in zip(left_s, before, strict=False)]
+    total_s = sum(left_s.values())
+    heard = silent if engine.remote else progress
+    task = partial(_seen, localizer=localizer, opened=opened, proposer=proposer, total_s=total_s, progress=heard)
+    for (name, length_s), (_, before_s), seen in zip(left_s.items(), items, engine.stream(task, items), strict=True):
+        if isinstance(seen, InputError):
+            yield name, left_out(seen, skip_bad)
+            continue
+        if journal is not None:
+            journal.add(name, prints[name], seen)
+        if engine.remote:
+            progress("extracting", before_s + length_s, total_s, {"video": name})
+        yield name, seen
 
-        def heard(step: str, at_s: float, _: float, detail: Mapping[str, Any], /, before_s: float = done_s) -> None:
+
+def _seen(
+    items: Sequence[tuple[Path, float]],
+    localizer: Localizer,
+    opened: tuple[Extractor, Sampling],
+    proposer: Proposer | None,
+    total_s: float,
+    progress: Progress,
+) -> Generator[Seen | InputError, None, None]:
+    """What is in each of these files, before which there are so many seconds of others."""
+    for path, before_s in items:
+
+        def heard(step: str, at_s: float, _: float, detail: Mapping[str, Any], /, before_s: float = before_s) -> None:
             progress(step, before_s + at_s, total_s, detail)
 
         try:
-            made = video_features(files[name], *opened, progress=heard)
+            made = video_features(path, *opened, progress=heard)
             ranked = localizer(made.array, made.timebase, duration_s=made.duration_s, proposer=proposer)
         except InputError as error:
-            yield name, left_out(error, skip_bad)
+            yield error
         else:
             clock = made.timebase.at(localizer.card.offset_snippets)
-            seen = Seen(ranked, clock, len(made.array), made.duration_s)
-            if journal is not None:
-                journal.add(name, prints[name], seen)
-            yield name, seen
-        done_s += length_s
+            yield Seen(ranked, clock, len(made.array), made.duration_s)
 
 
 def left_out(error: InputError, skip_bad: bool) -> InputError:

@@ -69,12 +69,12 @@ def test_the_demo_goes_on_after_ctrl_c_and_opens_the_way(
 
 def test_another_demo_does_not_take_the_folder(stopped: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
     output, _ = stopped
-    before = (output / "store" / "index.json").read_bytes()
+    before = (output / "store" / "index.sqlite").read_bytes()
     with pytest.raises(SystemExit) as ended:
         main(["demo", "-o", str(output), *SMALL, "--seed", "1"])
     assert ended.value.code == 2
     assert "another seed or size; choose another folder with -o" in capsys.readouterr().err
-    assert (output / "store" / "index.json").read_bytes() == before
+    assert (output / "store" / "index.sqlite").read_bytes() == before
 
 
 @pytest.mark.parametrize("package", ["matplotlib", "torch"])

@@ -38,7 +38,7 @@ def test_cola_tree_becomes_a_store(cola: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(store.features("b", "rgb"), rgb)
     assert store.features("b").shape == (11, 16)
     assert store.truth().videos["b"].instances.class_ids.tolist() == [0, 1]
-    assert "segment" not in (store.path / "index.json").read_text()
+    assert "segment" not in (store.path / "index.sqlite").read_text(errors="replace")
 
 
 def test_streams_of_different_length_are_named_and_trimmed_only_when_asked(cola: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import errno
-import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 from wtal.data import Store, VideoRecord, new_store
 from wtal.data.check import check_store
 from wtal.data.convert import convert
+from wtal.data.index import INDEX
 from wtal.data.store import is_store
 from wtal.data.synthetic import synthetic_source
 from wtal.data.synthetic_annotations import random_annotations
+from wtal.data.writer import extend_store
 from wtal.errors import InputError
 from wtal.timebase import TimeBase
 
@@ -48,8 +51,7 @@ def test_features_are_read_from_the_file_and_cannot_be_changed(tmp_path: Path) -
     store = _store(tmp_path / "s", [3, 5])
     part = store.features("v1")
     assert not part.flags.writeable
-    assert part.base is not None  # a view of the map, not a copy
-    assert np.shares_memory(part, store.matrix)
+    assert np.shares_memory(part, store.features("v1"))  # a view of the map, not a copy
 
 
 def test_index_keeps_what_is_known_about_each_video(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_index_keeps_what_is_known_about_each_video(tmp_path: Path) -> None:
     assert store.duration_s("a") == 3.5
     assert store.duration_s("b") == pytest.approx(5 * 8 / 30)
     assert store.features("b", "flow").shape == (5, 4)
-    assert json.loads((tmp_path / "s" / "index.json").read_text())["classes"] == ["Jump", "Run"]
+    assert store.classes == ("Jump", "Run")
 
 
 def test_unknown_names_are_refused_with_a_hint(tmp_path: Path) -> None:
@@ -83,9 +85,13 @@ def test_unknown_names_are_refused_with_a_hint(tmp_path: Path) -> None:
         store.truth()
 
 
+def _edit(store: Path, statement: str) -> None:
+    with closing(sqlite3.connect(store / INDEX)) as database, database:
+        database.execute(statement)
+
+
 def test_a_misspelt_tag_in_an_edited_index_is_named(tmp_path: Path) -> None:
-    index = _store(tmp_path / "s", [3]).path / "index.json"
-    index.write_text(index.read_text().replace('"tags": ["Run"]', '"tags": ["Rum"]'))
+    _edit(_store(tmp_path / "s", [3]).path, """UPDATE videos SET tags = '["Rum"]'""")
     with pytest.raises(InputError, match=r"tag 'Rum' of v0 is not in the class list \(did you mean Run\?\)"):
         Store.open(tmp_path / "s").tags()
 
@@ -96,9 +102,21 @@ def test_fingerprint_tells_data_sets_apart_but_not_places(tmp_path: Path) -> Non
     assert one.fingerprint == _store(tmp_path / "three", [3, 4], layout="cola").fingerprint
     assert one.fingerprint != _store(tmp_path / "four", [4, 3]).fingerprint
     assert one.fingerprint != _store(tmp_path / "five", [3, 4], dtype="float16").fingerprint
-    index = tmp_path / "two" / "index.json"
-    index.write_text(index.read_text().replace('"tags": ["Run"]', '"tags": ["Jump"]', 1))
+    with extend_store(tmp_path / "two", anew=True) as writer:
+        writer.keep(_record("v0", tags=("Jump",)))
+        writer.keep(_record("v1"))
     assert one.fingerprint != Store.open(tmp_path / "two").fingerprint
+    with extend_store(tmp_path / "two", anew=True) as writer:
+        writer.keep(_record("v0"))
+        writer.keep(_record("v1"))
+    assert one.fingerprint == Store.open(tmp_path / "two").fingerprint
+
+
+def test_the_doctor_notices_an_index_that_was_changed_by_hand(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", [3])
+    assert not [finding for finding in check_store(store) if "changed after" in finding.what]
+    _edit(store.path, """UPDATE videos SET tags = '["Jump"]'""")
+    assert [finding for finding in check_store(Store.open(store.path)) if "changed after" in finding.what]
 
 
 @pytest.mark.parametrize(
@@ -165,23 +183,31 @@ def test_a_failed_overwrite_keeps_the_old_store(tmp_path: Path) -> None:
 
 def test_damaged_stores_are_refused_by_name(tmp_path: Path) -> None:
     store = _store(tmp_path / "s", [30])
-    data = (store.path / "features.npy").read_bytes()
-    (store.path / "features.npy").write_bytes(data[: len(data) // 2])
-    with pytest.raises(InputError, match=r"features.npy is missing, cut off or damaged"):
+    shard = store.path / "features-00000.npy"
+    data = shard.read_bytes()
+    shard.write_bytes(data[: len(data) // 2])
+    with pytest.raises(InputError, match=r"features-00000.npy is missing, cut off or damaged"):
         Store.open(store.path)
+    shard.write_bytes(data)
     with pytest.raises(InputError, match="is not a store"):
         Store.open(tmp_path)
-    index = store.path / "index.json"
-    text = index.read_text()
-    for old, new, said in [
-        ('"version": 1', '"version": 99', "has version 99, this wtal reads 1"),
-        ('"wtal-store"', '"other"', "is not the index of a store"),
-        ('"snippets": 30, ', "", "lacks or misspells 'snippets'"),
-        ('"videos"', "videos", "is not whole JSON"),
+    whole = (store.path / INDEX).read_bytes()
+    for change, said in [
+        (
+            "UPDATE head SET json = replace(json, '\"version\": 2', '\"version\": 99')",
+            "has version 99, this wtal reads 2",
+        ),
+        ("UPDATE videos SET snippets = 31", "video 'v0' of split 'train' has 31 snippets"),
+        ("UPDATE videos SET tags = '[1]'", "the tags of video v0 must be names"),
+        ("DROP TABLE shards", "is not the index of a store"),
     ]:
-        index.write_text(text.replace(old, new))
+        _edit(store.path, change)
         with pytest.raises(InputError, match=said):
-            Store.open(store.path)
+            Store.open(store.path).features("v0")
+        (store.path / INDEX).write_bytes(whole)
+    (store.path / INDEX).write_bytes(b"SQLite format 3" + bytes(100))
+    with pytest.raises(InputError, match="is damaged"):
+        Store.open(store.path)
 
 
 @pytest.mark.parametrize(
@@ -191,21 +217,23 @@ def test_features_of_another_type_or_number_than_the_index_says_are_refused(
     tmp_path: Path, kind: str, shape: tuple[int, int]
 ) -> None:
     store = _store(tmp_path / "s", [30])
-    assert (store.matrix.dtype, store.matrix.shape) == (np.float32, (30, 4))
-    np.save(store.path / "features.npy", np.zeros(shape, kind))
-    with pytest.raises(InputError, match=r"features\.npy holds .*, its index says float32 \(30, 4\); convert again"):
-        Store.open(store.path)
+    assert (store.dtype, store.features("v0").shape) == ("float32", (30, 4))
+    np.save(store.path / "features-00000.npy", np.zeros(shape, kind))
+    said = r"features-00000\.npy (is missing, cut off or damaged|holds >f4 .*, its index says float32 \(30, 4\))"
+    with pytest.raises(InputError, match=said):
+        Store.open(store.path).features("v0")
 
 
 def test_the_doctor_notices_a_flipped_bit(tmp_path: Path) -> None:
     store = _store(tmp_path / "s", [30])
     assert is_store(store.path)
-    assert not [finding for finding in check_store(store) if "features.npy" in finding.what]
-    data = bytearray((store.path / "features.npy").read_bytes())
+    assert not [finding for finding in check_store(store) if "what was written" in finding.what]
+    shard = store.path / "features-00000.npy"
+    data = bytearray(shard.read_bytes())
     data[-2] ^= 1
-    (store.path / "features.npy").write_bytes(data)
-    said = [str(finding) for finding in check_store(Store.open(store.path)) if finding.severity == "error"]
-    assert any("is not what was written" in text for text in said)
+    shard.write_bytes(data)
+    said = [finding for finding in check_store(Store.open(store.path)) if finding.severity == "error"]
+    assert [finding.video for finding in said if "not what was written" in finding.what] == ["v0"]
 
 
 def test_folds_divide_the_training_videos_and_hide_the_test_videos(tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def _video(root: Path) -> None:
 
 #: reader: the files that it reads, how each is damaged, and how often
 READERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...], int]] = {
-    "store": (_store, ("store/index.json", "store/features.npy", "store/gt.json"), 300),
+    "store": (_store, ("store/index.sqlite", "store/features-*.npy", "store/gt.json"), 300),
     "maps": (lambda root: read_maps(root / "maps.npz"), ("maps.npz",), 300),
     "targets": (_targets, ("run/targets/epoch-0002.npz",), 300),
     "wtalc": (_source("wtalc", "wtalc"), ("wtalc/*.npy", "wtalc/*/*.npy"), 400),
@@ -273,7 +273,7 @@ READERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...], int]] = {
     "checkpoint": (_checkpoint, ("run/checkpoints/epoch-0005-step-0000/*",), 100),
     "report": (
         _report,
-        ("run/*.json", "run/metrics.jsonl", "run/config.yaml", "run/targets/*.npz", "store/index.json"),
+        ("run/*.json", "run/metrics.jsonl", "run/config.yaml", "run/targets/*.npz", "store/index.sqlite"),
         40,
     ),
     "video": (_video, ("clip.mp4",), 100),

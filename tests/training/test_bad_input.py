@@ -30,14 +30,14 @@ def test_features_cut_in_half_are_named_before_anything_is_written(
 ) -> None:
     broken = tmp_path / "store"
     broken.mkdir()
-    for name in ("index.json", "features.npy"):
+    for name in ("index.sqlite", "features-00000.npy"):
         content = (store.path / name).read_bytes()
-        (broken / name).write_bytes(content if name == "index.json" else content[: len(content) // 2])
+        (broken / name).write_bytes(content if name == "index.sqlite" else content[: len(content) // 2])
     with pytest.raises(SystemExit) as ended:
         main(["train", str(recipe), "--data", str(broken), "--run", str(tmp_path / "run")])
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert f"{broken / 'features.npy'} is missing, cut off or damaged" in said
+    assert f"{broken / 'features-00000.npy'} is missing, cut off or damaged" in said
     assert "convert again" in said
     assert not (tmp_path / "run").exists()
 

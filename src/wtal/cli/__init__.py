@@ -11,7 +11,7 @@ from wtal.threads import wait_quietly
 #: Commands in the order in which one meets them: what each does, shown by `wtal --help`.
 COMMANDS = {
     "demo": "See the method at work on generated data; ends with a picture.",
-    "data": "Convert published feature sets, check them, generate synthetic ones.",
+    "data": "Convert published feature sets, check and mend them, generate synthetic ones.",
     "extract": "Turn video files into a store of features; resumable.",
     "weights": "Tell where I3D's weights are published; check a file of them.",
     "train": "Train on tagged videos by a recipe; resumable.",

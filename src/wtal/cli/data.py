@@ -184,7 +184,29 @@ def _synthesize(
     print_store(out)
 
 
-SUBCOMMANDS: dict[str, Callable[..., None]] = {"convert": _convert, "check": _check, "synthesize": _synthesize}
+def _repair(store: tyro.conf.Positional[Path]) -> None:
+    """Mend a store after a crash or a damaged disk; says what is mended, and ends with 1 if videos are lost.
+
+    Args:
+        store: The store's folder.
+    """
+    from wtal.data import repair as repairing
+    from wtal.data.findings import only_errors
+
+    with showing("checking") as progress:
+        findings = repairing.repair(store, progress=progress)
+    print_findings(findings)
+    console().print(_verdict(findings))
+    if only_errors(findings):
+        raise SystemExit(1)
+
+
+SUBCOMMANDS: dict[str, Callable[..., None]] = {
+    "convert": _convert,
+    "check": _check,
+    "repair": _repair,
+    "synthesize": _synthesize,
+}
 
 
 def _help() -> str:
@@ -195,7 +217,7 @@ def _help() -> str:
     ]
     usage = "usage: wtal data COMMAND [options]        (wtal data COMMAND --help for the options)"
     return "\n".join(
-        [usage, "", described("Data sets: convert, check, generate.", "wtal data"), "", "commands:", *lines]
+        [usage, "", described("Data sets: convert, check, mend, generate.", "wtal data"), "", "commands:", *lines]
     )
 
 
@@ -239,4 +261,4 @@ def print_store(path: Path) -> None:
     print_table(("split", "videos", "snippets", "tagged classes"), rows, title=str(path))
     streams = " + ".join(f"{stream} {width}" for stream, width in store.streams.items())
     truth = "with" if store.has_truth else "without"
-    console().print(f"{streams} dimensions, {store.matrix.dtype}, {truth} true instances (gt.json)")
+    console().print(f"{streams} dimensions, {store.dtype}, {truth} true instances (gt.json)")

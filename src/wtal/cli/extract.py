@@ -11,6 +11,7 @@ import tyro
 from wtal.cli.data import Tagging, print_findings, print_store
 from wtal.cli.parse import run_command
 from wtal.cli.progress import at_video, showing
+from wtal.engine import EngineOptions
 from wtal.video.extractor import ExtractorOptions
 from wtal.video.snippets import Sampling
 
@@ -32,6 +33,7 @@ def extract(
     dtype: Literal["float32", "float16"] = "float32",
     skip_bad: bool = False,
     overwrite: bool = False,
+    where: Annotated[EngineOptions, tyro.conf.arg(name="")] = EngineOptions(),  # noqa: B008  frozen
 ) -> None:
     """Read video files and write the features of their snippets as a store.
 
@@ -50,6 +52,7 @@ def extract(
         dtype: Type of the stored features; float16 halves the space.
         skip_bad: Leave videos that cannot be read out, and list them, instead of stopping at the first.
         overwrite: Replace the store that is there, and drop unfinished work of other settings.
+        where: Where the work is done.
     """
     from wtal.extract import extract as run
 
@@ -68,6 +71,7 @@ def extract(
                 dtype=dtype,
                 skip_bad=skip_bad,
                 overwrite=overwrite,
+                engine=where.open(),
                 progress=progress,
             )
     except KeyboardInterrupt:

@@ -14,6 +14,7 @@ from wtal.cli.extract import use_threads
 from wtal.cli.found import Choice, Output, print_found, write_found
 from wtal.cli.parse import run_command
 from wtal.cli.progress import at_video, showing
+from wtal.engine import Engine, EngineOptions
 from wtal.errors import InputError, some
 from wtal.formats import NAMES
 from wtal.propose import PRESETS, Combine, Preset, Proposer
@@ -60,6 +61,7 @@ def main(arguments: Sequence[str]) -> None:
         flow: Literal["tvl1", "dis"] | None = None,
         device: Literal["auto", "cpu", "cuda"] = "auto",
         threads: int | None = None,
+        where: Annotated[EngineOptions, tyro.conf.arg(name="")] = EngineOptions(),  # noqa: B008  frozen
         preset: Preset | None = None,  # noqa: ARG001  read before all else
         combine: Way | None = None,  # noqa: ARG001  read before all else
         proposer: Annotated[Proposer, tyro.conf.arg(name=""), tyro.conf.AvoidSubcommands] = settings,
@@ -91,6 +93,7 @@ def main(arguments: Sequence[str]) -> None:
             flow: Optical flow for I3D, if the run does not know it.
             device: Where networks compute.
             threads: Threads of the networks on the processor; by default all. Beside other work, fewer are faster.
+            where: Where the work is done; of --tcam it is here.
             preset: Where the settings below start from: those that we recommend, the paper's, or those of the authors'
                 released code. By default a run's own, or with --tcam the recommended ones.
             combine: How candidates become instances; --combine.* are the settings of the way that is chosen. Fusion
@@ -125,9 +128,9 @@ def main(arguments: Sequence[str]) -> None:
                 "--fps and --stride-frames are known to the store and the run; set them when those are made"
             )
         localizer = _localizer(run, device, None if timebase == clock else timebase.offset_snippets)
-        choice = Choice(everything, precision, localizer.confidence(proposer))
+        choice, engine = Choice(everything, precision, localizer.confidence(proposer)), where.open()
         if features is not None:
-            write_found(sink, _with_store(localizer, features, split, proposer), localizer.classes, choice)
+            write_found(sink, _with_store(localizer, features, split, proposer, engine), localizer.classes, choice)
         else:
             _with_videos(
                 localizer,
@@ -140,6 +143,7 @@ def main(arguments: Sequence[str]) -> None:
                 device=device,
                 top=top,
                 skip_bad=skip_bad,
+                engine=engine,
             )
 
     localize.__doc__ = (localize.__doc__ or "").replace(
@@ -169,13 +173,15 @@ def _localizer(run: Path, device: str, offset: float | None) -> "Localizer":
     return replace(localizer, card=replace(localizer.card, offset_snippets=offset))
 
 
-def _with_store(localizer: "Localizer", features: Path, split: str | None, proposer: Proposer) -> "dict[str, Seen]":
+def _with_store(
+    localizer: "Localizer", features: Path, split: str | None, proposer: Proposer, engine: Engine
+) -> "dict[str, Seen]":
     from wtal.data.store import Store
     from wtal.looking import Seen
 
     store = Store.open(features)
     with showing("localizing") as progress:
-        found = localizer.store(store, split, proposer=proposer, progress=progress)
+        found = localizer.store(store, split, proposer=proposer, engine=engine, progress=progress)
     offset = localizer.card.offset_snippets
     return {
         name: Seen(one, store.timebase(name).at(offset), store.length(name), store.duration_s(name))
@@ -195,6 +201,7 @@ def _with_videos(
     device: str,
     top: int,
     skip_bad: bool,
+    engine: Engine,
 ) -> None:
     from wtal.extract import find_videos
     from wtal.looking import Seen, look
@@ -217,7 +224,14 @@ def _with_videos(
     try:
         with showing("looking", note=at_video) as progress:
             for name, seen in look(
-                localizer, files, opened, proposer=proposer, journal=journal, skip_bad=skip_bad, progress=progress
+                localizer,
+                files,
+                opened,
+                proposer=proposer,
+                journal=journal,
+                skip_bad=skip_bad,
+                engine=engine,
+                progress=progress,
             ):
                 if isinstance(seen, InputError):
                     broken[name] = seen

@@ -2,6 +2,6 @@
 
 from wtal.data.store import Store
 from wtal.data.video_record import VideoRecord
-from wtal.data.writer import new_store
+from wtal.data.writer import extend_store, new_store
 
-__all__ = ["Store", "VideoRecord", "new_store"]
+__all__ = ["Store", "VideoRecord", "extend_store", "new_store"]

@@ -11,6 +11,8 @@ from jaxtyping import Float
 from wtal.annotations import Annotations
 from wtal.data.arrays import LARGEST, usable
 from wtal.data.findings import Finding, only_errors
+from wtal.data.index import fingerprint, rows_of
+from wtal.data.shards import digest_of
 from wtal.data.source import Source
 from wtal.data.store import Store
 from wtal.data.streams import Streams, by_stream, unequal_lengths
@@ -124,16 +126,26 @@ def check_store(store: Store, *, progress: Progress = silent) -> list[Finding]:
     records = tuple(store.records.values())
     findings = check_tags(records, store.classes)
     truth = store.truth() if store.has_truth else None
-    digest = hashlib.blake2b(digest_size=16)
-    lengths = []
+    whole, lengths = hashlib.blake2b(digest_size=16), []
+    if wrong := store.index.damage():
+        findings.append(Finding("error", None, f"{store.index.path.name}: {wrong}", f"wtal data repair {store.path}"))
     for record in tracked(records, "checking", progress):
         features = store.features(record.name)
-        digest.update(features.tobytes())
+        digest = store.entry(record.name).digest
+        if digest is None:  # of the first form, which has one for all
+            whole.update(features.tobytes())
+        elif digest_of(features) != digest:
+            fix = f"the disk or a copy has damaged it: extract it again, or drop it: wtal data repair {store.path}"
+            findings.append(Finding("error", record.name, "its features are not what was written", fix))
         findings += check_features(record.name, by_stream(features, store.streams))
         lengths.append(Length(record, len(features), _last_end(truth, record.name)))
-    if digest.hexdigest() != store.index["features"]["digest"]:
+    if store.index.head.get("digest", whole.hexdigest()) != whole.hexdigest():
         what = "features.npy is not what was written when the store was made"
         findings.append(Finding("error", None, what, "the disk or a copy has damaged it: convert again"))
+    head = store.index.head
+    if store.extensible and fingerprint(head, rows_of(store.index, store.clock)) != head["fingerprint"]:
+        what = f"{store.index.path.name} was changed after it was written, so that its fingerprint is wrong"
+        findings.append(Finding("error", None, what, "convert again, or add videos and tags with wtal extract"))
     return findings + check_durations(lengths)
 
 

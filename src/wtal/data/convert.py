@@ -1,5 +1,7 @@
 """Any source into a store: read, verify, write, one video at a time."""
 
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from wtal.data.store import TRUTH
 from wtal.data.streams import join_streams
 from wtal.data.truth import matched, renumber, write_truth
 from wtal.data.video_record import VideoRecord
-from wtal.data.writer import Dtype, StoreWriter, new_store
+from wtal.data.writer import Dtype, StoreWriter, extend_store, new_store
 from wtal.errors import InputError
 from wtal.progress import Progress, silent, tracked
 from wtal.timebase import TimeBase
@@ -28,13 +30,15 @@ def convert(
     skip_bad: bool = False,
     dtype: Dtype = "float32",
     overwrite: bool = False,
+    kept: Collection[str] | None = None,
     progress: Progress = silent,
 ) -> list[Finding]:
     """Write the store at `path` atomically, and say what was found on the way.
 
     The first video that is broken stops it; with `skip_bad` broken videos are left out and reported. `trim` cuts
     RGB and flow to the shorter. `stretch` gives each video a time base in which its snippets fill its duration,
-    for features that were resampled to a fixed number per video.
+    for features that were resampled to a fixed number per video. If the store at `path` is to become this data set,
+    `kept` names the videos whose features are there already; they are not read again.
     """
     findings = [*source.findings, *check_tags(source.records, source.classes)]
     fatal = unknown_tags(source.records, source.classes)
@@ -47,31 +51,41 @@ def convert(
         truth, said = matched(source.truth, [record.name for record in source.records])
         truth = renumber(truth, source.classes, "the annotations")
         findings += said
-    timebase = source.records[0].timebase if source.records else TimeBase()
-    kept: list[VideoRecord] = []
-    with new_store(
-        path,
-        classes=source.classes,
-        timebase=timebase,
-        layout=source.layout,
-        dtype=dtype,
-        overwrite=overwrite,
-        extraction=source.extraction,
-        files=source.files,
-    ) as writer:
+    done: list[VideoRecord] = []
+    writing: AbstractContextManager[StoreWriter]
+    if kept is not None:
+        writing = extend_store(path, anew=True, classes=source.classes, files=source.files)
+    else:
+        writing = new_store(
+            path,
+            classes=source.classes,
+            timebase=source.records[0].timebase if source.records else TimeBase(),
+            layout=source.layout,
+            dtype=dtype,
+            overwrite=overwrite,
+            extraction=source.extraction,
+            files=source.files,
+        )
+    with writing as writer:
         for record in tracked(source.records, "converting", progress):
+            if kept is not None and record.name in kept:
+                writer.keep(record)
+                done.append(record)
+                continue
             try:
-                kept.append(_one(source, record, writer, findings, trim=trim, stretch=stretch))
+                done.append(_one(source, record, writer, findings, trim=trim, stretch=stretch))
             except InputError as error:
                 if not skip_bad:
                     raise InputError(
                         f"{error} (wtal data check lists all that is wrong; `skip_bad=True` leaves such videos out)"
                     ) from error
                 findings.append(Finding("error", record.name, str(error), "left out"))
-        if not kept:
+        if not done:
             raise InputError(f"none of the {len(source.records)} videos is fit to use; see wtal data check")
         if truth is not None:
-            write_truth(writer.folder / TRUTH, truth, kept)
+            write_truth(writer.folder / TRUTH, truth, done)
+        else:
+            (writer.folder / TRUTH).unlink(missing_ok=True)
     return findings
 
 

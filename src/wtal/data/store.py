@@ -1,16 +1,15 @@
-"""Store: a folder with every video's features in one memory-mapped array and a readable index beside it.
+"""Store: a folder with the videos' features in memory-mapped shards, and an index beside them.
 
-STORE/features.npy   all videos' snippets, one under the other: float32 or float16 (Σt, d)
-STORE/index.json     classes, streams, time base, the extractor if it was ours, and one line per video
-STORE/gt.json        the true instances where they are known (ActivityNet form); training never opens it
+STORE/index.sqlite           classes, streams, time base, the extractor if it was ours, and one row per video
+STORE/features-00000.npy …   shards of the features: float32 or float16 (wtal.data.shards)
+STORE/features-00000.jsonl … what lies in each shard, from which a lost index is made again
+STORE/gt.json                the true instances where they are known (ActivityNet form); training never opens it
 """
 
 import hashlib
-import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,86 +17,130 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from wtal.annotations import Annotations
+from wtal.data import first_form
+from wtal.data.index import INDEX, Entry, Index, open_index
+from wtal.data.remote import Remote, url_of
+from wtal.data.shards import map_shard, refuse_cut, shard_name
 from wtal.data.streams import by_stream
 from wtal.data.video_record import VideoRecord
 from wtal.errors import InputError, did_you_mean
-from wtal.reading import map_npy, names_of, read_json_object, refusing
+from wtal.reading import names_of, refusing
 from wtal.timebase import TimeBase
 from wtal.typed import as_path
 
-STORE_FORMAT = "wtal-store"
-STORE_VERSION = 1
 TRUTH = "gt.json"
+FIRST_FORM = "index.json"
+#: shards of a remote store that are mapped at a time
+OPEN_SHARDS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """An open store. Opening reads the index only; a video's features are a slice of the memory map."""
+    """An open store, as it was when it was opened: what others add meanwhile is seen by those who open it then.
+
+    Opening reads a few pages of the index, whatever the number of videos; a video's features are a slice of a memory
+    map. A store can be pickled: it is opened again where it is unpickled.
+    """
 
     path: Path
-    index: Mapping[str, Any]
+    index: Index
     classes: tuple[str, ...]
-    records: Mapping[str, VideoRecord]
-    rows: Mapping[str, slice]
     streams: Mapping[str, int]
     """The widths of the streams (rgb, flow) that a feature vector consists of, from left to right."""
-    matrix: Float[np.ndarray, "n d"]
+    dtype: str
+    """Of the features: float32 or float16."""
+    fingerprint: str
+    """What two stores share only if they would train the same: features, lengths, splits, tags and classes."""
     part: str = ""
     """Which part of the training videos is held out, such as 1/4, in a fold; else empty."""
     has_truth: bool = False
     """Whether the true instances are known: as the store was opened, so that a store that goes away is missed."""
+    splits: Mapping[str, str] | None = None
+    """The videos' splits in a fold, where they are not those of the index."""
+    remote: Remote | None = None
+    """Where it is, if that is a URL; files are fetched from there as they are needed."""
+    _maps: dict[int, Float[np.ndarray, "n d"]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, path: Path | str) -> "Store":
-        """The store in folder `path`."""
+        """The store in folder `path`, or at a URL such as s3://bucket/store."""
         path = as_path(path, "data")
-        index = _read_index(path / "index.json")
-        with refusing(path / "index.json", "lacks or misspells", "; convert again"):
-            return cls._from_index(path, index)
+        url = url_of(path)
+        if url is not None:
+            return cls._fetched(path, Remote(url))
+        if (path / INDEX).is_file():
+            index = open_index(path / INDEX)
+        elif (path / FIRST_FORM).is_file():
+            index = first_form.open_first_form(path / FIRST_FORM)
+        elif (path / shard_name(0)).exists():
+            raise InputError(f"{path} has shards but no {INDEX}: wtal data repair {path} makes it again")
+        else:
+            raise InputError(f"{path} is not a store (no {INDEX}): make one with wtal data convert")
+        with refusing(index.path, "lacks or misspells", "; convert again"):
+            store = cls._of(path, index)
+        for number in store.index.shards:
+            refuse_cut(*store._shard(number))
+        return store
 
     @classmethod
-    def _from_index(cls, path: Path, index: dict[str, Any]) -> "Store":
-        default = TimeBase(**index["timebase"])
-        records: dict[str, VideoRecord] = {}
-        rows, start = {}, 0
-        for name, video in zip(names_of([v["name"] for v in index["videos"]], "videos"), index["videos"], strict=True):
-            snippets = video["snippets"]
-            _refuse_wrong_video(name, video, known=records)
-            records[name] = VideoRecord(
-                name,
-                video["split"],
-                tuple(video["tags"]),
-                video.get("duration_s"),
-                TimeBase(**video["timebase"]) if "timebase" in video else default,
-            )
-            rows[name] = slice(start, start + snippets)
-            start += snippets
-        streams, dtype = index["features"]["streams"], index["features"]["dtype"]
-        if dtype not in ("float32", "float16") or not all(
-            type(width) is int and width > 0 for width in streams.values()
-        ):
+    def _of(cls, path: Path, index: Index) -> "Store":
+        head = index.head
+        classes, streams, dtype = names_of(head["classes"], "classes"), head["streams"], head["dtype"]
+        if dtype not in ("float32", "float16") or not all(type(n) is int and n > 0 for n in streams.values()):
             raise InputError(f"features of {dtype} in the streams {streams}; convert again")
-        matrix = _map_features(path / "features.npy", (start, sum(streams.values())), dtype)
-        classes, known = tuple(names_of(index["classes"], "classes")), (path / TRUTH).exists()
-        return cls(path, index, classes, records, rows, streams, matrix, has_truth=known)
+        known = (path / TRUTH).exists()
+        return cls(path, index, tuple(classes), streams, dtype, str(head["fingerprint"]), has_truth=known)
+
+    @classmethod
+    def _fetched(cls, path: Path, remote: Remote) -> "Store":
+        if not remote.exists(INDEX):
+            raise InputError(f"{remote.url} is not a store (no {INDEX}); copy one there, of wtal data convert")
+        index = open_index(remote.fetch(INDEX))
+        with refusing(f"{remote.url}/{INDEX}", "lacks or misspells", "; convert again"):
+            return replace(cls._of(path, index), remote=remote, has_truth=remote.exists(TRUTH))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.place, self.index.head["fingerprint"], self.part, self.splits, self.fingerprint)
+
+    @cached_property
+    def entries(self) -> Mapping[str, Entry]:
+        """All of the index, by name."""
+        return {entry.record.name: entry for entry in self.index}
+
+    @cached_property
+    def records(self) -> Mapping[str, VideoRecord]:
+        """What is known about each video besides its features and its true instances, by name."""
+        if self.splits is None:
+            return {name: entry.record for name, entry in self.entries.items()}
+        return {name: replace(entry.record, split=self.splits[name]) for name, entry in self.entries.items()}
 
     def __len__(self) -> int:
-        return len(self.records)
+        return len(self.index)
 
     @property
     def extraction(self) -> Mapping[str, Any] | None:
         """What the features were made with, as wtal.video.extractor.Extraction writes it; None if by others."""
-        return self.index.get("extraction")
+        return self.index.head.get("extraction")
+
+    @property
+    def extensible(self) -> bool:
+        """Whether videos can be added: not if it is of the first form."""
+        return "first_form" not in self.index.head
 
     @property
     def clock(self) -> TimeBase:
         """How snippets lie on the clock of every video that does not say otherwise."""
-        return TimeBase(**self.index["timebase"])
+        return TimeBase(**self.index.head["timebase"])
 
     @property
     def dimensions(self) -> int:
         """Length of one snippet's feature vector, all streams together."""
-        return int(self.matrix.shape[1])
+        return sum(self.streams.values())
+
+    @property
+    def place(self) -> str:
+        """Where it can be opened again, from any folder."""
+        return str(self.path.resolve()) if self.remote is None else self.remote.url
 
     def has_split(self, split: str) -> bool:
         """Whether there is a video of that split."""
@@ -113,7 +156,8 @@ class Store:
 
     def features(self, name: str, stream: str | None = None) -> Float[np.ndarray, "t _"]:
         """One video's features, or one stream of them, straight from the memory map (read-only)."""
-        features = self.matrix[self.rows[self._known(name)]]
+        entry = self.entry(name)
+        features = self._map(entry.shard)[entry.first : entry.first + entry.snippets]
         if stream is None:
             return features
         if stream not in self.streams:
@@ -122,17 +166,16 @@ class Store:
 
     def length(self, name: str) -> int:
         """Number of snippets of a video."""
-        rows = self.rows[self._known(name)]
-        return int(rows.stop - rows.start)
+        return self.entry(name).snippets
 
     def timebase(self, name: str) -> TimeBase:
         """How a video's snippets lie on its clock."""
-        return self.records[self._known(name)].timebase
+        return self.entry(name).record.timebase
 
     def duration_s(self, name: str) -> float:
         """Seconds a video lasts: as annotated, or as long as its snippets where that is not known."""
-        record = self.records[self._known(name)]
-        return record.duration_s or self.length(name) * record.timebase.snippet_s
+        entry = self.entry(name)
+        return entry.record.duration_s or entry.snippets * entry.record.timebase.snippet_s
 
     def tags(self, split: str | None = None) -> Float32[np.ndarray, "n c"]:
         """The tags of the split's videos, 1 where a video carries the class: rows as `names`, columns as classes."""
@@ -165,66 +208,56 @@ class Store:
             raise InputError(f"{self.path} has {len(by_class)} videos of split {split}, too few for {of} parts")
         splits = dict.fromkeys(self.names(), "unused")
         splits |= {name: "test" if name in held_out else "train" for name in by_class}
-        records = {name: replace(record, split=splits[name]) for name, record in self.records.items()}
-        videos = [{**video, "split": splits[video["name"]]} for video in self.index["videos"]]
-        return replace(self, records=records, index={**self.index, "videos": videos}, part=f"{number}/{of}")
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """What two stores share only if they would train the same: features, lengths, splits, tags and classes."""
-        content = {key: value for key, value in self.index.items() if key != "source"}
-        text = json.dumps(content, sort_keys=True, ensure_ascii=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        part = f"{number}/{of}"
+        old = self.index.head.get("first_form")
+        changed = hashlib.blake2b(f"{self.fingerprint} {part} {split}".encode(), digest_size=16).hexdigest()
+        fingerprint = changed if old is None else first_form.fingerprint(old, splits)
+        return replace(self, splits=splits, part=part, fingerprint=fingerprint)
 
     def truth(self) -> Annotations:
         """The true instances, for evaluation and diagnosis only; their labels are the store's class numbers."""
         from wtal.data.truth import read_truth
 
-        truth = read_truth(self.path / TRUTH, self.classes)
-        videos = {  # a fold has its own splits
-            name: replace(video, split=self.records[name].split) if name in self.records else video
+        truth = read_truth(self._file(TRUTH) if self.has_truth else self.path / TRUTH, self.classes)
+        videos = {  # a fold has its own splits, and videos that were added meanwhile are no part of this
+            name: replace(video, split=self.records[name].split)
             for name, video in truth.videos.items()
+            if name in self.records
         }
         return replace(truth, videos=videos)
 
-    def _known(self, name: str) -> str:
-        if name not in self.rows:
-            raise InputError(f"{self.path} has no video {name}{did_you_mean(name, self.rows)}")
-        return name
+    def entry(self, name: str) -> Entry:
+        """What the index says of a video; that one alone is looked up, unless all of it has been read already."""
+        try:
+            return self.entries[name] if "entries" in self.__dict__ else self.index[name]
+        except KeyError:
+            raise InputError(f"{self.path} has no video {name}{did_you_mean(name, self.records)}") from None
+
+    def _map(self, number: int) -> Float[np.ndarray, "n d"]:
+        if number not in self._maps:
+            if self.remote is not None and len(self._maps) >= OPEN_SHARDS:
+                self._maps.pop(next(iter(self._maps)))  # or the disk could not take back what made room
+            self._maps[number] = map_shard(*self._shard(number))
+        return self._maps[number]
+
+    def _shard(self, number: int) -> tuple[Path, tuple[int, int], str]:
+        """Where a shard lies, its shape and its type."""
+        name = shard_name(number) if self.extensible else first_form.FEATURES
+        return self._file(name), (self.index.shards[number], self.dimensions), self.dtype
+
+    def _file(self, name: str) -> Path:
+        return self.path / name if self.remote is None else self.remote.fetch(name)
+
+
+def _again(place: str, index: str, part: str, splits: Mapping[str, str] | None, fingerprint: str) -> Store:
+    """The same store in another process."""
+    store = Store.open(place)
+    store.index.refuse_other(index)
+    return replace(store, part=part, splits=splits, fingerprint=fingerprint)
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder looks like a store."""
-    return (path / "index.json").is_file() and (path / "features.npy").exists()
-
-
-def _read_index(path: Path) -> dict[str, Any]:
-    index = read_json_object(path)
-    if index is None:
-        raise InputError(f"{path.parent} is not a store (no index.json): make one with wtal data convert")
-    if index.get("format") != STORE_FORMAT:
-        raise InputError(f"{path} is not the index of a store; make one with wtal data convert")
-    if index.get("version") != STORE_VERSION:
-        raise InputError(f"{path} has version {index.get('version')}, this wtal reads {STORE_VERSION}; convert again")
-    return index
-
-
-def _map_features(path: Path, shape: tuple[int, int], dtype: str) -> Float[np.ndarray, "n d"]:
-    with refusing(path, "is missing, cut off or damaged", "; convert again"):
-        matrix = map_npy(path)
-    if matrix.shape != shape or matrix.dtype != np.dtype(dtype):
-        raise InputError(f"{path} holds {matrix.dtype} {matrix.shape}, its index says {dtype} {shape}; convert again")
-    return matrix
-
-
-def _refuse_wrong_video(name: str, video: Mapping[str, Any], *, known: Collection[str]) -> None:
-    snippets, duration_s, tags = video["snippets"], video.get("duration_s"), video["tags"]
-    if name in known:
-        raise InputError(f"video {name} stands twice; convert again")
-    if type(snippets) is not int or snippets < 0:
-        raise InputError(f"video {name} has {snippets!r} snippets; convert again")
-    if duration_s is not None and not 0 < duration_s < inf:
-        raise InputError(f"video {name} lasts {duration_s!r} seconds; convert again")
-    if not isinstance(video["split"], str) or not isinstance(tags, list):
-        raise InputError(f"video {name} has the split {video['split']!r} and the tags {tags!r}; convert again")
-    names_of(tags, f"the tags of video {name}")
+    """Whether a folder, or a URL, looks like a store."""
+    if (url := url_of(path)) is not None:
+        return Remote(url).exists(INDEX)
+    return (path / INDEX).is_file() or ((path / FIRST_FORM).is_file() and (path / first_form.FEATURES).exists())

@@ -11,7 +11,7 @@ _VALIDATION = {"val", "valid", "validation"}
 _TEST = {"test", "testing"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class VideoRecord:
     """One video: its split ("train", "val" or "test"), its tags by name, its clock.
 

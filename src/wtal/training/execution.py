@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
 
+from wtal.engine import EngineOptions
 from wtal.errors import InputError, MissingExtraError
 from wtal.typed import check_fields
 
@@ -32,6 +33,8 @@ class Execution:
         evaluate_every: Score the test videos every so many epochs on the way, for the curve in a report. Nothing is
             chosen by it.
         tensorboard: Draw curves into RUN/tensorboard.
+        engine: Where new labels are made: in this process, or on a Ray cluster whose machines all see the store.
+        address: Of a Ray cluster that is running, such as auto; by default one is started here.
     """
 
     device: Device = "auto"
@@ -39,6 +42,8 @@ class Execution:
     checkpoint_every_s: float = 300.0
     evaluate_every: int | None = None
     tensorboard: bool = False
+    engine: Literal["local", "ray"] = "local"
+    address: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -46,5 +51,6 @@ class Execution:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be 1 or more, got {value}")
+        EngineOptions(self.engine, self.address).open()  # which refuses what does not go together
         if self.tensorboard and find_spec("tensorboard") is None:  # said before anything is written
             raise MissingExtraError("tensorboard", "tb")

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from wtal.engine import LOCAL, Engine
 from wtal.errors import InputError, Interrupted
 from wtal.losses import signed_cross_entropy
 from wtal.models.protocol import Batch, Output
@@ -46,6 +47,7 @@ def fit(
     hooks: Hooks,
     group: Group = ALONE,
     workers: int = 1,
+    engine: Engine = LOCAL,
 ) -> None:
     """Train from where `state` stands to the recipe's last epoch."""
     model, schedule, size = state.model.train(), recipe.schedule, recipe.batch_videos
@@ -62,7 +64,7 @@ def fit(
         begun = time.perf_counter()
         making = schedule.relabels(epoch)
         if making and state.generations.epoch != epoch:
-            renew_targets(state, recipe, videos, making, hooks=hooks, group=group, workers=workers)
+            renew_targets(state, recipe, videos, making, hooks=hooks, group=group, workers=workers, engine=engine)
             hooks.save()
         stage = schedule.active(epoch)
         for parameters in state.optimizer.param_groups:
@@ -163,7 +165,15 @@ def pseudo_loss(output: Output, batch: Batch, rows: Float[np.ndarray, "n c"]) ->
 
 
 def renew_targets(
-    state: State, recipe: Recipe, videos: Videos, stage: Stage, *, hooks: Hooks, group: Group, workers: int
+    state: State,
+    recipe: Recipe,
+    videos: Videos,
+    stage: Stage,
+    *,
+    hooks: Hooks,
+    group: Group,
+    workers: int,
+    engine: Engine,
 ) -> None:
     """Make the targets of a new generation, each process those of its part of the videos."""
     made = relabel(
@@ -173,6 +183,7 @@ def renew_targets(
         stage,
         group=group,
         workers=workers,
+        engine=engine,
         progress=adapted(hooks.progress, epoch=stage.from_epoch),
     )
     hooks.targets_made(made, stage.from_epoch)

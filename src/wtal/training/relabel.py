@@ -3,14 +3,16 @@
 One pass over the training videos → TCAM → the same candidates-and-fusion call as at test → LinPro → labels G.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
+from wtal.engine import LOCAL, Engine
 from wtal.errors import InputError
 from wtal.formats.targets import write_targets
 from wtal.forward import activation_maps
@@ -72,21 +74,40 @@ def relabel(
     *,
     group: Group = ALONE,
     workers: int = 1,
+    engine: Engine = LOCAL,
     progress: Progress = silent,
 ) -> Generation:
     """Targets of every training video from the model as it is; each process makes those of its part of them."""
     # whole passes, since what a model says of a video may differ in its last bit with the videos beside it
     passes = list(videos.in_order())
     mine = passes[group.part([sum(videos.lengths[number] for number in one) for one in passes])]
-    made = _made(
-        target_maps(model, videos, recipe, epoch=stage.from_epoch, passes=mine),
-        videos.tags[[number for one in mine for number in one]],
+    task = partial(_passes, model=model, videos=videos, recipe=recipe, stage=stage, workers=workers)
+    if engine.remote:
+        count = sum(map(len, mine))
+        made = list(tracked(engine.stream(task, mine), "targets", progress, total=count))
+    else:
+        made = list(engine.stream(partial(task, progress=progress), mine))
+    return _joined([one for part in group.gathered(made) for one in part], recipe.targets, videos.tags.shape[1])
+
+
+def _passes(
+    passes: Sequence[Sequence[int]],
+    model: Model,
+    videos: Videos,
+    recipe: Recipe,
+    stage: Stage,
+    workers: int,
+    progress: Progress = silent,
+) -> Generator[tuple[Instances, Targets], None, None]:
+    """The instances that are found in each video of these passes, and the targets made from them."""
+    yield from _made(
+        target_maps(model, videos, recipe, epoch=stage.from_epoch, passes=passes),
+        videos.tags[[number for one in passes for number in one]],
         recipe.targets,
         temperature=stage.temperature,
         workers=workers,
         progress=progress,
     )
-    return _joined([one for part in group.gathered(made) for one in part], recipe.targets, videos.tags.shape[1])
 
 
 def target_maps(

@@ -270,7 +270,7 @@ def describe_environment(store: Store, recipe: Recipe, *, threads: int, device: 
         except PackageNotFoundError:
             versions[package] = "unknown"
     return {
-        "data": {"path": str(store.path.resolve()), "fingerprint": store.fingerprint, "held_out": store.part},
+        "data": {"path": store.place, "fingerprint": store.fingerprint, "held_out": store.part},
         "seed": recipe.seed,
         "threads": threads,
         "device": device,

@@ -14,6 +14,7 @@ import torch
 
 from wtal.data.store import Store
 from wtal.devices import choose_device
+from wtal.engine import EngineOptions
 from wtal.errors import DataWarning, InputError, some
 from wtal.files import copy_whole
 from wtal.formats import write_predictions
@@ -194,7 +195,9 @@ def _train(
             if group.leads:
                 hooks = _hooks(run, recipe, state, videos, execution, stop, progress, draw)
             workers = start.threads if len(videos) > MANY_VIDEOS else 1
-            fit(state, recipe, videos, hooks=hooks, group=group, workers=workers)
+            engine = EngineOptions(execution.engine, execution.address).open().ready()
+            workers = 1 if engine.remote else workers  # there are processes enough
+            fit(state, recipe, videos, hooks=hooks, group=group, workers=workers, engine=engine)
         if group.leads:
             _finish(run, recipe, store, state.model, progress)
             scores = {protocol: one["average"] for protocol, one in (run.evaluation or {}).items()}

@@ -5,7 +5,7 @@ interrupted, so that a resumed extraction ends with the same bits.
 """
 
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -39,6 +39,7 @@ class Extracted:
 
     name: str
     vectors: Float32[np.ndarray, "n d"]
+    streams: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,12 @@ def _event(job: VideoJob, item: Prepared | Ended | Exception, extractor: Extract
         return Failed(job.name, item)
     if isinstance(item, Exception):
         raise item
-    return item if isinstance(item, Ended) else Extracted(job.name, extractor.vectors(item))
+    return item if isinstance(item, Ended) else _extracted(job.name, extractor, item)
+
+
+def _extracted(name: str, extractor: Extractor, batch: Prepared) -> Extracted:
+    vectors = extractor.vectors(batch)
+    return Extracted(name, vectors, dict(extractor.streams))  # a user's own has none before its first vectors
 
 
 def _batches(
