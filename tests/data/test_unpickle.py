@@ -98,6 +98,15 @@ def test_the_text_codec_is_for_latin1_only(tmp_path: Path) -> None:
         read_object_array(path)
 
 
+@pytest.mark.parametrize("items", [["a"], ["a", "b", "c"], ("a", "b")])
+def test_an_array_of_objects_has_as_many_as_its_shape_says(tmp_path: Path, items: Any) -> None:
+    begin, begun, (version, _, *rest, _) = _objects("a", "b").__reduce__()
+    wrong = _Evil(begin, *begun)
+    wrong.call = (*wrong.call, (version, (2,), *rest, items))
+    with pytest.raises(InputError, match="cut off or is not"):
+        read_object_array(_object_file(tmp_path / "o.npy", pickle.dumps(wrong, protocol=2), "(2,)"))
+
+
 @given(cut=st.floats(0.0, 0.999))
 def test_a_file_cut_anywhere_is_an_input_error(tmp_path_factory: pytest.TempPathFactory, cut: float) -> None:
     path = tmp_path_factory.mktemp("cut") / "o.npy"

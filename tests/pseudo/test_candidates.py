@@ -104,6 +104,16 @@ def test_released_rule_takes_one_snippet_past_the_run_and_never_the_last_into_a_
     assert found.instances.scores[0] == pytest.approx((1 + 1 + 0.5) / 3 - 0.5)  # right flank: less than a snippet
 
 
+def test_the_released_rule_keeps_the_last_whole_snippet_out_of_flanks_of_upsampled_curves():
+    tcam = np.array([0, 0, 1.0, 1.0, 0.4, 0.4, 0.4, 9.0])[:, None]
+    cut = np.array([0, 0, 1.0, 1.0, 0, 0, 0, 0])
+    found = find_candidates(tcam, [0.5], cut=cut, upsample=2, flanks=Flanks(2.0), flank_rounding="truncate")
+    assert found.instances.segments.tolist() == [[2.0, 4.0]]
+    # half snippets of the two flanks, [0, 2) and [4, 7), by interpolation between centres
+    outer = (0.25 + 0.55 + 4 * 0.4 + 2.55) / 10
+    assert found.instances.scores.tolist() == pytest.approx([(0.75 + 1 + 1 + 0.85) / 4 - outer])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
