@@ -51,7 +51,7 @@ def test_reliability_is_of_videos_that_a_fit_has_not_seen(seed: int) -> None:
     assert checked is not None
     assert checked.n.sum() == 60
     mean, share, n = calibration(fitted(noise.prominence), noise.right)
-    assert fitted.error == pytest.approx(checked.error, abs=0.01)
+    assert fitted.error == round(checked.error, 2)  # as people read it
     assert checked.error > calibration_error(mean, share, n) + 2
 
 

@@ -140,8 +140,13 @@ def test_learning_rates_must_reach_the_last_epoch(tmp_path: Path) -> None:
     (tmp_path / "r.yaml").write_text("model: rskp\nepochs: 3\nlearning_rate: [[2, 1e-3]]\n")
     with pytest.raises(InputError, match="up to 3"):
         read_recipe(tmp_path / "r.yaml")
-    with pytest.raises(InputError, match=r"cannot read the recipe .*none\.yaml"):
+
+
+def test_a_recipe_that_is_not_there_and_one_that_is_a_folder_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot read the recipe .*none\.yaml: No such file"):
         read_recipe(tmp_path / "none.yaml")
+    with pytest.raises(InputError, match="cannot read the recipe .*: it is a folder"):
+        read_recipe(tmp_path)
 
 
 @pytest.mark.parametrize(
