@@ -65,7 +65,7 @@ def install_line(extras: Iterable[str]) -> str:
 
     asked = set(extras)
     implied = {other for extra in asked for other in _IMPLIED.get(extra, ())}
-    order = ["train", "video", "flow", "frames", "report", "serve", "h5", "tb", "onnx", "hub"]
+    order = ["train", "video", "flow", "frames", "report", "serve", "h5", "tb", "remote", "ray", "onnx", "hub"]
     named = sorted(asked - implied, key=order.index)
     try:
         installer = (metadata.distribution("wtal").read_text("INSTALLER") or "").strip()

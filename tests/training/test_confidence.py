@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from small import outcome
+from small import make_store, outcome
 from wtal.cli import main
 from wtal.data.store import Store
 from wtal.errors import DataWarning, InputError, Interrupted
@@ -31,13 +31,9 @@ def folds(recipe: Path) -> Recipe:
 
 
 @pytest.fixture(scope="module")
-def untagged(store: Store) -> Store:
+def untagged(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """The same videos, of which those for test carry no tag."""
-    videos = [video if video["split"] == "train" else {**video, "tags": []} for video in store.index["videos"]]
-    records = {
-        name: record if record.split == "train" else replace(record, tags=()) for name, record in store.records.items()
-    }
-    return replace(store, records=records, index={**store.index, "videos": videos})
+    return make_store(tmp_path_factory.mktemp("untagged") / "store", test_tags=False)
 
 
 def test_tagged_test_videos_are_what_it_is_fitted_to(whole_run: Path, store: Store) -> None:

@@ -145,6 +145,9 @@ def write_found(output: Output, found: "Mapping[str, Seen]", classes: Sequence[s
     total = sum(map(len, given.values()))
     without = sum(not len(instances) for instances in given.values())
     empty = f" ({without:,} videos without any)" if without else ""
-    print(f"{total:,} instances in {len(given):,} videos{empty} → {output.path}\n{choice.said()}", file=sys.stderr)
+    instances, videos = (
+        f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in ((total, "instance"), (len(given), "video"))
+    )
+    print(f"{instances} in {videos}{empty} → {output.path}\n{choice.said()}", file=sys.stderr)
     if choice.everything:
         print(f"score them:  wtal evaluate {output.path} GT.json", file=sys.stderr)

@@ -16,6 +16,7 @@ EXAMPLES = {
     "wtal data": "wtal data check STORE",
     "wtal data convert": "wtal data convert FEATURES --tags tags.csv -o STORE",
     "wtal data check": "wtal data check STORE",
+    "wtal data repair": "wtal data repair STORE",
     "wtal data synthesize": "wtal data synthesize --n-classes 5 -o STORE",
     "wtal extract": "wtal extract videos/ --tags tags.csv -o features",
     "wtal weights": "wtal weights rgb_imagenet.pt",

@@ -15,11 +15,11 @@ import torch
 from wtal.data.store import Store
 from wtal.devices import choose_device
 from wtal.engine import EngineOptions
-from wtal.errors import DataWarning, InputError, some
+from wtal.errors import DataWarning, InputError
 from wtal.files import copy_whole
 from wtal.formats import write_predictions
 from wtal.instances import Instances
-from wtal.localize import Card, Localizer, model_folder, read_card
+from wtal.localize import Card, Localizer, model_folder
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
 from wtal.named import look_up
@@ -29,12 +29,13 @@ from wtal.training.boxes import find_boxes, read_boxes
 from wtal.training.checkpoint import State
 from wtal.training.confidence import fitted_confidence, folds_to_train, remove_folds
 from wtal.training.config import BoxSettings, Recipe
-from wtal.training.corrections import fingerprint, on_grid, read_corrections, write_corrections
+from wtal.training.corrections import fingerprint, on_grid, write_corrections
 from wtal.training.distributed import Group, process_group
 from wtal.training.execution import Execution
 from wtal.training.loop import Hooks, fit
 from wtal.training.relabel import Generation, write_generation
 from wtal.training.run import Run, describe_environment, scored
+from wtal.training.start import Start, beginning_of
 from wtal.training.tensorboard import curves
 from wtal.training.videos import Videos
 from wtal.typed import parse_options
@@ -76,8 +77,8 @@ class Session:
         """Begin a run or go on with one, and train it to the end."""
         begins = None
         if self.group.leads:
-            begins = _beginning(recipe, store, run, seed, resume, teacher, corrections, self.execution)
-        start: _Start = self.group.told(begins)
+            begins = beginning_of(recipe, store, run, seed, resume, teacher, corrections, self.execution)
+        start: Start = self.group.told(begins)
         if store.fingerprint != start.data:
             raise InputError(f"{store.path} is not the data set that the leading process has; copy it from there")
         self._train_folds(start.recipe, store, run, progress)
@@ -117,52 +118,10 @@ class Session:
                 )
 
 
-@dataclass(frozen=True)
-class _Start:
-    """What the leading process has read and the others need: they may be on machines that do not see the folder."""
-
-    recipe: Recipe
-    data: str
-    threads: int
-    begun: bool
-    checkpoint: Path | None
-    corrected: Mapping[str, Instances]
-    """What people have said of some of the training videos, in seconds."""
-
-
-def _beginning(
-    recipe: Recipe,
-    store: Store,
-    run: Run,
-    seed: int | None,
-    resume: bool,
-    teacher: Path | None,
-    corrections: Path | None,
-    execution: Execution,
-) -> _Start:
-    """Where a run stands, if it may begin or go on."""
-    recipe = _with_seed(recipe, run, seed, resume)
-    if not resume and run.begun:
-        raise InputError(f"{run.path} holds a run already: `resume=True` goes on with it, `run=DIR` starts another")
-    run.refuse_other_work(recipe, store)
-    _refuse_wrong_teacher(recipe, store, run, teacher)
-    known = run.environment()
-    corrected = _corrected(run, known, corrections, store, recipe)
-    in_snippets = on_grid(corrected, store, recipe.test.offset_snippets)
-    videos = Videos(store, recipe.train_split, torch.device("cpu"), corrected=in_snippets)
-    _refuse_videos_without_tags(videos)
-    _warn_of_classes_without_videos(videos)
-    # the order of sums depends on the number of threads, so a run keeps the one it began with
-    threads = int(known["threads"]) if known else execution.threads or torch.get_num_threads()
-    checkpoint.tidy(run.checkpoints)
-    last = checkpoint.newest(run.checkpoints)
-    return _Start(recipe, store.fingerprint, threads, known is not None, last, corrected)
-
-
 def _train(
     run: Run,
     videos: Videos,
-    start: _Start,
+    start: Start,
     *,
     teacher: Path | None,
     corrections: Path | None,
@@ -206,12 +165,6 @@ def _train(
 
 def _nothing(_: Mapping[str, Any]) -> None:
     """Draw nothing."""
-
-
-def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Recipe:
-    if seed is None and resume and run.begun:
-        seed = run.recipe.seed
-    return recipe if seed is None else recipe.with_seed(seed)
 
 
 def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
@@ -326,36 +279,6 @@ def _finish(run: Run, recipe: Recipe, store: Store, model: Model, progress: Prog
     remove_folds(run)
 
 
-def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path | None) -> None:
-    """Make sure that a detector has a teacher that knows the same classes and features, and no other model has one."""
-    run.check_teacher(recipe, teacher)
-    if teacher is None:
-        return
-    card = read_card(teacher)
-    if card.classes != store.classes or card.dimensions != store.dimensions:
-        raise InputError(
-            f"the teacher {teacher} knows {len(card.classes)} classes and {card.dimensions} dimensions, the store "
-            f"{store.path} has {len(store.classes)} and {store.dimensions}; they must be the same, in the same order"
-        )
-
-
-def _corrected(
-    run: Run, known: Mapping[str, Any] | None, given: Path | None, store: Store, recipe: Recipe
-) -> dict[str, Instances]:
-    """The corrected videos to learn from: those that the run began with, or those that are given now."""
-    asked = {} if given is None else read_corrections(given, store, recipe.train_split)
-    if known is None:
-        return asked
-    begun = known.get("corrections", {}).get("fingerprint")
-    if given is not None and fingerprint(asked) != begun:
-        what = "without corrections" if begun is None else "with other corrections than are in that file now"
-        raise InputError(
-            f"{run.path} was begun {what}: resume it without `corrections`, which goes on as it began, or start anew "
-            f"with {given} in another folder: `run=DIR`"
-        )
-    return {} if begun is None else read_corrections(run.corrections, store, recipe.train_split)
-
-
 def _boxes(
     run: Run,
     recipe: Recipe,
@@ -389,21 +312,6 @@ def _boxes(
         read_boxes(run.boxes, videos.store, recipe.train_split) if group.leads else None
     )
     return told
-
-
-def _refuse_videos_without_tags(videos: Videos) -> None:
-    if not videos.tags.any():
-        raise InputError(
-            f"none of the {len(videos)} training videos of {videos.store.path} carries a tag, and tags are all that is "
-            "learned from; tag them in the CSV or the annotations and convert again"
-        )
-
-
-def _warn_of_classes_without_videos(videos: Videos) -> None:
-    counts: list[float] = videos.tags.sum(axis=0).tolist()
-    without = [name for name, count in zip(videos.store.classes, counts, strict=True) if not count]
-    if without:
-        warnings.warn(f"no training video is tagged {some(without)}; that cannot be learned", DataWarning, stacklevel=4)
 
 
 @contextmanager
