@@ -11,7 +11,7 @@ from wtal.maps import ActivationMap
 from wtal.propose import RECOMMENDED, RELEASED, Fusion, Nms
 from wtal.pseudo.delta import PAPER_SCHEDULE, RELEASED_SCHEDULE
 from wtal.training import read_recipe
-from wtal.training.config import write_recipe
+from wtal.training.config import BoxSettings, write_recipe
 from wtal.training.relabel import targets_from
 from wtal.training.session import model_options
 
@@ -140,6 +140,13 @@ def test_learning_rates_must_reach_the_last_epoch(tmp_path: Path) -> None:
     (tmp_path / "r.yaml").write_text("model: rskp\nepochs: 3\nlearning_rate: [[2, 1e-3]]\n")
     with pytest.raises(InputError, match="up to 3"):
         read_recipe(tmp_path / "r.yaml")
+
+
+def test_boxes_without_a_least_weight_have_that_of_the_shipped_detectors() -> None:
+    for name in ("demo-detector", "thumos14-detector"):
+        assert read_recipe(name).boxes.least_weight == BoxSettings().least_weight  # type: ignore[union-attr]
+    with pytest.raises(InputError, match=r"boxes\.least_weight must be from 0 to 1, got 1\.3"):
+        BoxSettings(least_weight=1.3)
 
 
 def test_a_recipe_that_is_not_there_and_one_that_is_a_folder_are_told_apart(tmp_path: Path) -> None:
