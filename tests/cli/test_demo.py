@@ -46,6 +46,7 @@ def test_the_demo_goes_on_after_ctrl_c_and_opens_the_way(
     main(["demo", "-o", str(output), *SMALL])
     shown = capsys.readouterr().out
     assert (output / "timeline.png").read_bytes().startswith(b"\x89PNG")
+    assert "test_00000" in (output / "page.html").read_text()
     assert all(
         row in shown for row in ("RSKP, NMS", "RSKP, fusion", "evidence and decay", "pseudo labels", "a detector")
     )

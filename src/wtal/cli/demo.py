@@ -101,6 +101,7 @@ def _demo(output: Path, seed: int, size: tuple[int, int, int], threads: int | No
         write_predictions(output / f"{name}.json", predictions, store.classes)
     _print_scores({title: predictions for (_, title), predictions in found.items()}, store)
     _draw(output / "timeline.png", gaufuse, store, recipe, nms)
+    _write_page(output / "page.html", detector, store)
     _print_next(output)
 
 
@@ -169,11 +170,20 @@ def _draw(path: Path, localizer: "Localizer", store: "Store", recipe: "Recipe", 
     )
 
 
+def _write_page(path: Path, pair: "Localizer", store: "Store") -> None:
+    """The page of some test videos: what was found when, by whom, and what the model sees."""
+    from wtal.view import write_page
+    from wtal.view.build import payloads_of_store
+
+    write_page(path, payloads_of_store(pair, store, store.names("test")[:12], path, run="detector"))
+
+
 def _print_next(output: Path) -> None:
     from rich.console import Console
 
     run, store = output / "detector", output / "store"
     steps = {
+        "look": f"{output / 'page.html'}  (what happens when in some of the test videos: open it in a browser)",
         "picture": f"{output / 'timeline.png'}",
         "trained runs": f"{run}, {output / 'gaufuse'}  (recipe, losses, boxes or labels, checkpoints, model)",
         "localize": f"wtal localize {run} --features {store} --split test --all -o found.json",
