@@ -144,7 +144,9 @@ def test_learning_rates_must_reach_the_last_epoch(tmp_path: Path) -> None:
 
 def test_boxes_without_a_least_weight_have_that_of_the_shipped_detectors() -> None:
     for name in ("demo-detector", "thumos14-detector"):
-        assert read_recipe(name).boxes.least_weight == BoxSettings().least_weight  # type: ignore[union-attr]
+        boxes = read_recipe(name).boxes
+        assert boxes is not None
+        assert boxes.least_weight == BoxSettings().least_weight
     with pytest.raises(InputError, match=r"boxes\.least_weight must be from 0 to 1, got 1\.3"):
         BoxSettings(least_weight=1.3)
 
@@ -152,7 +154,7 @@ def test_boxes_without_a_least_weight_have_that_of_the_shipped_detectors() -> No
 def test_a_recipe_that_is_not_there_and_one_that_is_a_folder_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read the recipe .*none\.yaml: No such file"):
         read_recipe(tmp_path / "none.yaml")
-    with pytest.raises(InputError, match="cannot read the recipe .*: it is a folder"):
+    with pytest.raises(InputError, match=r"cannot read the recipe .*: it is a folder"):
         read_recipe(tmp_path)
 
 
