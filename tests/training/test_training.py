@@ -1,6 +1,7 @@
 """What a run learns from, and what it leaves behind."""
 
 import json
+import platform
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -41,6 +42,7 @@ def test_a_run_leaves_everything_behind(whole_run: Path, store: Store) -> None:
     assert [line["learning_rate"] for line in epochs] == [1e-2, 1e-2, 1e-2, 5e-3, 5e-3]
     assert [line["epoch"] for line in metrics(whole_run) if "event" in line] == [2, 4]
     about = json.loads((whole_run / "environment.json").read_text())
+    assert about["python"] == platform.python_version()
     assert about["data"]["fingerprint"] == store.fingerprint
     assert (about["threads"], about["seed"], about["versions"]["torch"]) == (1, 0, torch.__version__)
     assert read_recipe(whole_run / "config.yaml").epochs == 5
