@@ -122,6 +122,7 @@ def test_a_detector_without_a_teacher_and_a_teacher_without_a_detector_are_refus
         ("test: {pool: {}, proposer: {cut: {upsample: 4}}}", "test.proposer.cut"),
         ("test: {pool: {}, segments: 75}", "test.segments"),
         ("test: {pool: {}}\ntargets: {stages: [{from_epoch: 1}]}", "targets.stages"),
+        ("test: {pool: {}}\nstream_weights: {rgb: 1.0, flow: 1.0}", "stream_weights"),
         ("test: {}", "both, boxes and test.pool"),
     ],
 )

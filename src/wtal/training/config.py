@@ -177,6 +177,7 @@ class Recipe:
                 "test.segments": self.test.segments is not None,
                 "test.confidence_folds": bool(self.test.confidence_folds),
                 "targets.stages": bool(self.targets.stages),
+                "stream_weights": bool(self.stream_weights),
                 "corrections": self.corrections != CorrectionSettings(),
             }
             for name, given in idle.items():
