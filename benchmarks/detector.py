@@ -60,12 +60,9 @@ def _training(console: Console) -> None:
 
     floor = _floor(model, [batch(ids) for ids in steps])
     best = _best({"its matrix products alone": floor, "wtal": ours})
-    table = Table(title=f"One training epoch of the detector, {source}: {len(model.networks)} networks")
-    for heading in ("", "seconds", "of the floor"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    for name, seconds in best.items():
-        table.add_row(name, f"{seconds:.2f}", f"{seconds / best['its matrix products alone']:.2f}×")
-    console.print(table)
+    _print(
+        console, f"One training epoch of the detector, {source}: {len(model.networks)} networks", "of the floor", best
+    )
 
 
 def _boxes(rng: np.random.Generator, length: int, class_id: int) -> Instances:
@@ -118,11 +115,17 @@ def _test(console: Console, pair: Localizer, store: Store) -> None:
             "the pair": lambda: [pair(one) for one in both.values()],
         }
     )
-    table = Table(title=f"{len(names)} test videos, features to instances")
-    for heading in ("", "seconds", "of the teacher's"):
+    _print(console, f"{len(names)} test videos, features to instances", "of the teacher's", best)
+
+
+def _print(console: Console, title: str, ratio: str, best: dict[str, float]) -> None:
+    """A row for each way, with its ratio to the first."""
+    table = Table(title=title)
+    for heading in ("", "seconds", ratio):
         table.add_column(heading, justify="left" if not heading else "right")
+    first = next(iter(best.values()))
     for name, seconds in best.items():
-        table.add_row(name, f"{seconds:.2f}", f"{seconds / best['the teacher alone']:.2f}×")
+        table.add_row(name, f"{seconds:.2f}", f"{seconds / first:.2f}×")
     console.print(table)
 
 
