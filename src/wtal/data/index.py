@@ -66,6 +66,9 @@ class Index:
         self.connect, self.path = connect, path
         self._open()
         self.head: Mapping[str, Any] = self._read_head()
+        with refusing(path, "is damaged", _MEND.format(path.parent)):
+            #: of every video that does not say otherwise
+            self.clock = TimeBase(**self.head["timebase"])
         #: how many snippets each shard holds, by its number
         self.shards: dict[int, int] = dict(self._rows("SELECT number, snippets FROM shards ORDER BY number"))
         if not all(type(n) is int and n >= 0 for pair in self.shards.items() for n in pair):
@@ -86,17 +89,17 @@ class Index:
 
     def __iter__(self) -> Iterator[Entry]:
         """All videos in order."""
-        clock, rows = TimeBase(**self.head["timebase"]), self._rows(f"SELECT {_COLUMNS} FROM videos ORDER BY number")
+        rows = self._rows(f"SELECT {_COLUMNS} FROM videos ORDER BY number")
         with refusing(self.path, "is damaged", f"; see wtal data repair {self.path.parent}"):
             for row in rows:
-                yield self._entry(row, clock)
+                yield self._entry(row)
 
     def __getitem__(self, name: str) -> Entry:
         found = self._rows(f"SELECT {_COLUMNS} FROM videos WHERE name = ?", name)
         if not found:
             raise KeyError(name)
         with refusing(self.path, "is damaged", f"; see wtal data repair {self.path.parent}"):
-            return self._entry(found[0], TimeBase(**self.head["timebase"]))
+            return self._entry(found[0])
 
     def damage(self) -> str:
         """What is wrong with the file itself, in SQLite's words; nothing if it is whole."""
@@ -125,7 +128,7 @@ class Index:
         if fingerprint != self.head["fingerprint"]:
             raise InputError(f"{self.path.parent} has been changed since it was opened; start again")
 
-    def _entry(self, row: tuple[Any, ...], default: TimeBase) -> Entry:
+    def _entry(self, row: tuple[Any, ...]) -> Entry:
         name, split, tags, duration_s, clock, snippets, shard, first, digest, file = row
         known = self._tags.get(tags)
         if known is None:
@@ -137,7 +140,7 @@ class Index:
             and (duration_s is None or 0 < duration_s < inf)
         ):
             raise InputError(f"video {name!r} of split {split!r} has {snippets!r} snippets, {duration_s!r} seconds")
-        timebase = default if clock is None else TimeBase(**json.loads(clock))
+        timebase = self.clock if clock is None else TimeBase(**json.loads(clock))
         return Entry(VideoRecord(name, split, known, duration_s, timebase), snippets, shard, first, digest, file)
 
 

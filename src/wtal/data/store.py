@@ -130,7 +130,7 @@ class Store:
     @property
     def clock(self) -> TimeBase:
         """How snippets lie on the clock of every video that does not say otherwise."""
-        return TimeBase(**self.index.head["timebase"])
+        return self.index.clock
 
     @property
     def dimensions(self) -> int:
