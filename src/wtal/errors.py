@@ -36,7 +36,13 @@ _IMPLIED = {
 
 
 class InputError(ValueError):
-    """Something the user gave is wrong. The message says what was wanted, what was got and what to do."""
+    """Something the user gave is wrong. The message says what was wanted, what was got and what to do.
+
+    A long one, of a file whose first line has a million characters, is shortened in the middle.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message if len(message) <= 4000 else f"{message[:3000]} … {message[-900:]}")
 
 
 class MissingExtraError(ImportError):

@@ -260,4 +260,7 @@ def is_store(path: Path) -> bool:
     """Whether a folder, or a URL, looks like a store."""
     if (url := url_of(path)) is not None:
         return Remote(url).exists(INDEX)
-    return (path / INDEX).is_file() or ((path / FIRST_FORM).is_file() and (path / first_form.FEATURES).exists())
+    try:
+        return (path / INDEX).is_file() or ((path / FIRST_FORM).is_file() and (path / first_form.FEATURES).exists())
+    except OSError:  # no path at all, such as one with a name that is too long
+        return False

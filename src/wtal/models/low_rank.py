@@ -19,7 +19,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import pad
 
 from wtal.models.packed import drop_, kept_share, parts, seeds_of
 from wtal.models.protocol import Batch
@@ -39,10 +38,11 @@ class EmbeddedSnippets:
     ) -> None:
         """x = dropout(relu(linear(features))); pass `dropout` 0 outside of training.
 
-        `precision` is that of the two large GEMMs' arrays; all else keeps the precision of the weights.
+        `precision` is that of x, and so of every product with it: bfloat16 halves what has to be read and multiplied.
+        Sums are carried out and results are given in the precision of the weights.
         """
         self.lengths = batch.lengths
-        self._tape = _Tape(batch.lengths)
+        self._tape = _Tape(batch.lengths, linear.weight.dtype)
         dtype = torch.bfloat16 if precision == "bfloat16" else linear.weight.dtype
         # the token stands for x in autograd's graph: every product takes it, so backward comes here after all of them
         self._token = _run(_Embed, batch.features, linear.weight, linear.bias, self._tape, dropout, batch, dtype)
@@ -71,9 +71,13 @@ class EmbeddedSnippets:
 
 @dataclass(eq=False)
 class _Tape:
-    """The embedded features and their pending gradients as factors: dx = 2 rows·x + Σ left_i right_i per video."""
+    """The embedded features and their pending gradients as factors: dx = 2 rows·x + Σ left_i right_i per video.
+
+    Factors have the precision of x; what the products give has that of the weights, `dtype`.
+    """
 
     lengths: Sequence[int]
+    dtype: torch.dtype
     x: Tensor = field(init=False)
     squares: Tensor = field(init=False)  # ‖x‖²
     factors: list[list[tuple[Tensor, Tensor]]] = field(init=False)  # of each video: (t, k) and (k, d)
@@ -88,27 +92,29 @@ class _Tape:
 
     def add(self, left: Tensor, right: Tensor) -> None:
         """Factors (n, k) and (b, k, d), or (k, d) for all videos alike."""
+        right = right.to(self.x.dtype)
         rights = right if right.dim() == 3 else [right] * len(self.factors)
-        for pending, left_part, right_part in zip(self.factors, *self.parts(left), rights, strict=True):
+        for pending, left_part, right_part in zip(self.factors, *self.parts(left.to(self.x.dtype)), rights, strict=True):
             pending.append((left_part, right_part))
 
     def dots(self, vectors: Tensor) -> Tensor:
-        """x·v with the few vectors of each video. GEMM takes half the time for 16 columns that it takes for 8 or 13."""
-        k = vectors.shape[-2]
-        wide = -(-k // 16) * 16 if k < 48 else k
-        vectors = pad(vectors, (0, 0, 0, wide - k)) if wide != k else vectors
-        matrices = vectors.transpose(-1, -2).expand(len(self.lengths), -1, -1)
-        out = self.x.new_empty(self.x.shape[0], wide)
+        """x·v with the few vectors of each video. GEMM is up to twice as fast with the few as rows, not as columns."""
+        out = self.x.new_empty(self.x.shape[0], vectors.shape[-2], dtype=self.dtype)
+        matrices = vectors.to(self.x.dtype).expand(len(self.lengths), -1, -1)
         for part, matrix, result in zip(*self.parts(self.x), matrices, *self.parts(out), strict=True):
-            torch.mm(part, matrix, out=result)
-        return out[:, :k]
+            result.copy_((matrix @ part.t()).t())
+        return out
 
     def pool(self, weights: Tensor) -> Tensor:
         """Σ weight·x over each video's snippets."""
-        out = weights.new_empty(len(self.lengths), weights.shape[1], self.x.shape[1])
-        for weight, part, result in zip(*self.parts(weights, self.x), out, strict=True):
+        out = self.x.new_empty(len(self.lengths), weights.shape[1], self.x.shape[1])
+        for weight, part, result in zip(*self.parts(weights.to(self.x.dtype), self.x), out, strict=True):
             torch.mm(weight.t(), part, out=result)
-        return out
+        return out.to(self.dtype)
+
+    def pooled_together(self, weights: Tensor) -> Tensor:
+        """Σ weight·x over the snippets of all videos."""
+        return (weights.to(self.x.dtype).t() @ self.x).to(self.dtype)
 
 
 def _run(function: type[Function], *inputs: Any) -> Tensor:
@@ -133,16 +139,15 @@ class _Embed(Function):
         features = features.to(dtype)
         h = features.new_empty(features.shape[0], len(weight))
         torch.addmm(h, features, weight.to(dtype).t(), beta=0, alpha=scale, out=h)
-        x = h if dtype == weight.dtype else torch.empty_like(h, dtype=weight.dtype)
-        scaled_bias = bias * scale
+        scaled_bias = (bias * scale).to(dtype)
         seeds = seeds_of(batch) if dropout else batch.lengths
         norms = []
-        for part, h_part, seed in zip(*tape.parts(x, h), seeds, strict=True):  # each step finds the rows in the cache
-            torch.add(h_part, scaled_bias, out=part).relu_()
+        for part, seed in zip(*tape.parts(h), seeds, strict=True):  # each step finds the rows in the cache
+            part.add_(scaled_bias).relu_()
             if dropout:
                 drop_(part, dropout, seed)
-            norms.append(torch.linalg.vector_norm(part, dim=1))
-        tape.x, tape.squares = x, torch.cat(norms).square_()
+            norms.append(torch.linalg.vector_norm(part, dim=1, dtype=weight.dtype))
+        tape.x, tape.squares = h, torch.cat(norms).square_()
         ctx.tape = tape
         ctx.save_for_backward(features, weight)
         return weight.new_zeros(())
@@ -153,22 +158,19 @@ class _Embed(Function):
         features, weight = ctx.saved_tensors
         tape: _Tape = ctx.tape
         x, scale = tape.x, ctx.scale
-        rows = 2 * torch.stack([x.new_zeros(len(x)), *tape.rows]).sum(dim=0)[:, None]
-        dh, d_bias = torch.empty_like(x, dtype=features.dtype), torch.zeros_like(weight[:, 0])
-        for pending, x_part, dh_part, row in zip(tape.factors, *tape.parts(x, dh, rows), strict=True):
-            part = dh_part if dh.dtype == x.dtype else torch.empty_like(x_part)
+        rows = 2 * torch.stack([weight.new_zeros(len(x)), *tape.rows]).sum(dim=0)[:, None].to(x.dtype)
+        dh, d_bias = torch.empty_like(x), torch.zeros_like(weight[:, 0])
+        for pending, x_part, part, row in zip(tape.factors, *tape.parts(x, dh, rows), strict=True):
             left, right = zip(*pending, strict=True) if pending else ([row[:, :0]], [x[:0]])
             torch.mm(torch.cat(left, dim=1), torch.cat(right), out=part)
             part.addcmul_(x_part, row)
             # x is positive where relu let through and dropout kept: no mask needs to be remembered
             torch.ops.aten.threshold_backward.grad_input(part, x_part, 0, grad_input=part)
-            d_bias += part.sum(dim=0)
-            if part is not dh_part:
-                dh_part.copy_(part)
+            d_bias += part.sum(dim=0, dtype=weight.dtype)
         tape.rows.clear()
         for pending in tape.factors:
             pending.clear()
-        d_features = scale * (dh.to(weight.dtype) @ weight) if ctx.needs_input_grad[0] else None
+        d_features = scale * (dh @ weight.to(dh.dtype)).to(weight.dtype) if ctx.needs_input_grad[0] else None
         d_weight = torch.empty_like(weight, dtype=features.dtype)
         torch.addmm(d_weight, dh.t(), features, beta=0, alpha=scale, out=d_weight)
         return d_features, d_weight.to(weight.dtype), scale * d_bias, None, None, None, None
@@ -190,7 +192,7 @@ class _Dots(Function):
             tape.add(grad, vectors)
         d_vectors = None
         if ctx.needs_input_grad[1]:
-            d_vectors = grad.t() @ tape.x if vectors.dim() == 2 else tape.pool(grad)
+            d_vectors = tape.pooled_together(grad) if vectors.dim() == 2 else tape.pool(grad)
         return grad.new_zeros(()), d_vectors, None
 
 
@@ -217,15 +219,16 @@ class _SquaredSums(Function):
     @staticmethod
     def forward(ctx: Any, _: Tensor, weights: Tensor, tape: _Tape) -> Tensor:
         ctx.tape, ctx.kept = tape, []
-        ctx.save_for_backward(weights)
         out = weights.new_empty(len(tape.lengths), weights.shape[1])
+        weights = weights.to(tape.x.dtype)
+        ctx.save_for_backward(weights)
         for w, x, squares in zip(*tape.parts(weights, tape.x), out, strict=True):
             if _few(w):
                 kept = x @ x.t() @ w
-                torch.sum(w * kept, dim=0, out=squares)
+                torch.sum((w * kept).to(out.dtype), dim=0, out=squares)
             else:
                 kept = w.t() @ x
-                torch.linalg.vector_norm(kept, dim=1, out=squares).square_()
+                torch.linalg.vector_norm(kept, dim=1, dtype=out.dtype, out=squares).square_()
             ctx.kept.append(kept)
         return out
 
@@ -234,17 +237,17 @@ class _SquaredSums(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         (weights,) = ctx.saved_tensors
         tape: _Tape = ctx.tape
-        d_weights = torch.empty_like(weights)
+        d_weights, grad = torch.empty_like(weights), 2 * grad.to(weights.dtype)
         in_parts = tape.parts(weights, tape.x, d_weights)
-        for w, x, d_w, kept, g, pending in zip(*in_parts, ctx.kept, 2 * grad, tape.factors, strict=True):
+        for w, x, d_w, kept, g, pending in zip(*in_parts, ctx.kept, grad, tape.factors, strict=True):
             if _few(w):
                 torch.mul(kept, g, out=d_w)
                 pending.append(((w * g) @ w.t(), x))
             else:
                 right = kept * g[:, None]
-                torch.mm(x, right.t(), out=d_w)
+                d_w.copy_((right @ x.t()).t())
                 pending.append((w, right))
-        return grad.new_zeros(()), d_weights, None
+        return grad.new_zeros((), dtype=tape.dtype), d_weights.to(tape.dtype), None
 
 
 def _few(weights: Tensor) -> bool:

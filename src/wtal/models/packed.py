@@ -70,7 +70,10 @@ def drop_(x: Float[Tensor, "n k"], probability: float, seed: int | tuple[int, ..
     """Zero entries of x in place. 16 random bits decide each, at a tenth of the cost of torch's own dropout."""
     words = np.random.Generator(np.random.SFC64(seed)).integers(2**64, size=(x.numel() + 3) // 4, dtype=np.uint64)
     bits = torch.from_numpy(words.view(np.int16))[: x.numel()].view_as(x).to(x.device)
-    x.mul_(torch.ge(bits, _threshold(probability), out=torch.empty_like(x)))
+    if x.dtype == torch.bfloat16:  # by integers of its size: a third of the time that a product takes
+        x.view(torch.int16).bitwise_and_(torch.ge(bits, _threshold(probability), out=torch.empty_like(bits)).neg_())
+    else:
+        x.mul_(torch.ge(bits, _threshold(probability), out=torch.empty_like(x)))
 
 
 def kept_share(probability: float) -> float:

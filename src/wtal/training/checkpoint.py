@@ -187,11 +187,13 @@ def _refuse_other_optimizer(
             if kinds[0] != kinds[1]:
                 raise InputError(f"the optimizer's {key} is {was[key]!r}")
     parameters = [one for group in optimizer.param_groups for one in group["params"]]
-    known = {key for one in optimizer.state.values() for key in one}
+    known = {"step", "exp_avg", "exp_avg_sq"}  # Adam's and AdamW's
     for number, entry in values.items():
+        if lacking := known - {*entry}:
+            raise InputError(f"the optimizer's {min(lacking)} of parameter {number} is missing")
         for key, value in entry.items():
             shape = tuple(value.shape) if isinstance(value, Tensor) else ()
-            if shape not in ((), tuple(parameters[number].shape)) or (known and key not in known):
+            if shape not in ((), tuple(parameters[number].shape)) or key not in known:
                 raise InputError(f"the optimizer's {key} of parameter {number} has shape {shape}")
 
 
