@@ -19,7 +19,7 @@ from rich.table import Table
 from tests.models.literal import rskp as straightforward
 from torch import Tensor
 
-from wtal.models.low_rank import Precision
+from wtal.models.precision import Precision
 from wtal.models.protocol import Batch
 from wtal.models.rskp import RSKP
 

@@ -14,6 +14,7 @@ from torch.nn.functional import conv1d, log_softmax, logsigmoid, pad, softmax
 from wtal.losses import normalised_cross_entropy, video_means
 from wtal.models.layers import Attention, Embedding, check_shares
 from wtal.models.packed import parts, pooled, sums_over_time
+from wtal.models.precision import Precision
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 REACH = 4  # standard deviations that the smoothing kernel covers on either side
@@ -36,6 +37,7 @@ class BM(Model):
     Its weights were never published in code. The defaults are those of the closest released form, stage 1 of DGAM,
     which leaves the clustering out. `floor` is the least share that a snippet has in either feature, whatever attention
     says of it: with 0 a single snippet can stand for a whole side, and attention closes on it or opens to all the rest.
+    `precision` is that of the embedding while it learns.
     """
 
     def __init__(
@@ -52,10 +54,11 @@ class BM(Model):
         cluster_weight: float = 0.0,
         floor: float = 0.0,
         smoothing: float = 1.0,
+        precision: Precision = "float32",
     ) -> None:
         super().__init__()
         check_shares(floor=floor)
-        self.embedding = Embedding(d, hidden, dropout)
+        self.embedding = Embedding(d, hidden, dropout, precision)
         width = self.embedding.width
         self.attention = Attention(width, attention_hidden)
         self.classifier = nn.Linear(width, n_classes + 1)  # the last is background

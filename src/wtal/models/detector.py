@@ -23,7 +23,7 @@ from wtal.losses import box_loss, focal_loss
 from wtal.models.bank import of_all_processes
 from wtal.models.cells import Cells, Level, View, lay_out, nearest_box
 from wtal.models.layers import check_shares
-from wtal.models.low_rank import Precision
+from wtal.models.precision import Precision, chosen
 from wtal.models.protocol import Batch, Model, Output
 from wtal.models.pyramid import PyramidNetwork
 from wtal.pseudo.candidates import Candidates
@@ -91,7 +91,7 @@ class Detector(Model):
         check_shares(channel_dropout=channel_dropout, averaging=averaging)
         self.n_classes, self.cells, self.levels, self.reach, self.radius = n_classes, cells, levels, reach, radius
         self.channel_dropout, self.stretch = channel_dropout, stretch
-        self.averaging, self.precision = averaging, precision
+        self.averaging, self.precision = averaging, chosen(precision)
         self.tag_weight, self.tag_levels, self.tag_share = tag_weight, tag_levels, tag_share
         self.least_score, self.most_boxes = least_score, most_boxes
         self.networks = nn.ModuleList(

@@ -19,11 +19,15 @@ from wtal.losses import normalised_cross_entropy
 from wtal.models.layers import EPS, check_shares, root, unit
 from wtal.models.low_rank import EmbeddedSnippets
 from wtal.models.packed import dropout, softmax_over_time, sums_over_time
+from wtal.models.precision import Precision, chosen, linear
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 
 class FACNet(Model):
-    """FAC-Net on one stream, with the settings of its THUMOS14 code as defaults."""
+    """FAC-Net on one stream, with the settings of its THUMOS14 code as defaults.
+
+    `precision` is that of the embedding's two layers while they learn.
+    """
 
     def __init__(
         self,
@@ -38,6 +42,7 @@ class FACNet(Model):
         classwise_weight: float = 1.0,
         agnostic_weight: float = 0.1,
         mil_weight: float = 0.1,
+        precision: Precision = "float32",
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -46,6 +51,7 @@ class FACNet(Model):
             raise InputError("temperatures must name at least one")
         self.dropout, self.scale, self.video_factor, self.temperatures = dropout, scale, video_factor, temperatures
         self.weights = {"classwise": classwise_weight, "agnostic": agnostic_weight, "mil": mil_weight}
+        self.precision = chosen(precision)
         hidden = hidden or d
         self.first, self.second = nn.Linear(d, d), nn.Linear(d, hidden)
         self.prototypes = nn.Parameter(torch.empty(n_classes + 1, hidden))  # the last is background
@@ -58,8 +64,9 @@ class FACNet(Model):
     def forward(self, batch: Batch) -> Output:
         """Snippet logits of the classes and background; video scores are those of foreground attention."""
         probability = self.dropout if self.training else 0.0
-        first = dropout(relu(self.first(batch.features)), probability, batch)
-        x = EmbeddedSnippets(replace(batch, features=first), self.second, dropout=probability)
+        rounded = self.training and self.precision == "bfloat16"
+        first = dropout(relu(linear(self.first, batch.features, rounded=rounded)), probability, batch)
+        x = EmbeddedSnippets(replace(batch, features=first), self.second, dropout=probability, rounded=rounded)
         prototypes = unit(torch.cat([self.prototypes, self.foreground]))
         (dots,) = x.dots(prototypes)
         logits = self.scale * dots / (root(x.squared_norms()) + EPS)[:, None]

@@ -9,6 +9,7 @@ from torch.nn.functional import relu
 
 from wtal.errors import InputError
 from wtal.models.packed import dropout
+from wtal.models.precision import Precision, chosen, linear
 from wtal.models.protocol import Batch
 
 Reduction = Literal["mean", "sum"]
@@ -26,15 +27,17 @@ def check_shares(**values: float) -> None:
 class Embedding(nn.Module):
     """dropout(relu(linear(features))) of each snippet; with `hidden` 0 the features themselves."""
 
-    def __init__(self, d: int, hidden: int, probability: float) -> None:
+    def __init__(self, d: int, hidden: int, probability: float, precision: Precision = "float32") -> None:
         super().__init__()
         check_shares(dropout=probability)
         self.linear = nn.Linear(d, hidden) if hidden else None
-        self.width, self.probability = hidden or d, probability
+        self.width, self.probability, self.precision = hidden or d, probability, chosen(precision)
 
     def forward(self, batch: Batch) -> Float[Tensor, "n d"]:
         """The batch's embedded snippets."""
-        x = batch.features if self.linear is None else relu(self.linear(batch.features))
+        x = batch.features
+        if self.linear is not None:
+            x = relu(linear(self.linear, x, rounded=self.training and self.precision == "bfloat16"))
         return dropout(x, self.probability if self.training else 0.0, batch)
 
 

@@ -12,7 +12,7 @@ the helpers in `wtal.models.packed` do.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -23,8 +23,6 @@ from torch.autograd.function import once_differentiable
 from wtal.models.packed import drop_, kept_share, parts, seeds_of
 from wtal.models.protocol import Batch
 
-Precision = Literal["float32", "bfloat16"]
-
 
 class EmbeddedSnippets:
     """A batch's embedded snippets x; what is computed from them carries gradients to the embedding.
@@ -33,17 +31,15 @@ class EmbeddedSnippets:
     results.
     """
 
-    def __init__(
-        self, batch: Batch, linear: nn.Linear, *, dropout: float = 0.0, precision: Precision = "float32"
-    ) -> None:
+    def __init__(self, batch: Batch, linear: nn.Linear, *, dropout: float = 0.0, rounded: bool = False) -> None:
         """x = dropout(relu(linear(features))); pass `dropout` 0 outside of training.
 
-        `precision` is that of x, and so of every product with it: bfloat16 halves what has to be read and multiplied.
-        Sums are carried out and results are given in the precision of the weights.
+        `rounded`: x is of bfloat16 numbers, which halves what every product with it has to read and multiply. Sums
+        are carried out in single precision, and results are given in it.
         """
         self.lengths = batch.lengths
         self._tape = _Tape(batch.lengths, linear.weight.dtype)
-        dtype = torch.bfloat16 if precision == "bfloat16" else linear.weight.dtype
+        dtype = torch.bfloat16 if rounded else linear.weight.dtype
         # the token stands for x in autograd's graph: every product takes it, so backward comes here after all of them
         self._token = _run(_Embed, batch.features, linear.weight, linear.bias, self._tape, dropout, batch, dtype)
 
@@ -94,7 +90,9 @@ class _Tape:
         """Factors (n, k) and (b, k, d), or (k, d) for all videos alike."""
         right = right.to(self.x.dtype)
         rights = right if right.dim() == 3 else [right] * len(self.factors)
-        for pending, left_part, right_part in zip(self.factors, *self.parts(left.to(self.x.dtype)), rights, strict=True):
+        for pending, left_part, right_part in zip(
+            self.factors, *self.parts(left.to(self.x.dtype)), rights, strict=True
+        ):
             pending.append((left_part, right_part))
 
     def dots(self, vectors: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from wtal.losses import video_means
 from wtal.models.layers import Attention, Embedding, Reduction, over_classes
 from wtal.models.packed import pooled
+from wtal.models.precision import Precision
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 
@@ -18,7 +19,7 @@ class STPN(Model):
     """STPN; `hidden` is the width of the embedding, 0 for none.
 
     `sparsity_weight` is that of the mean attention: 0.04 is 1e-4 times the sum over 400 snippets, as published, but
-    does not depend on how many there are.
+    does not depend on how many there are. `precision` is that of the embedding while it learns.
     """
 
     def __init__(
@@ -31,9 +32,10 @@ class STPN(Model):
         attention_hidden: int = 256,
         sparsity_weight: float = 0.04,
         class_reduction: Reduction = "mean",
+        precision: Precision = "float32",
     ) -> None:
         super().__init__()
-        self.embedding = Embedding(d, hidden, dropout)
+        self.embedding = Embedding(d, hidden, dropout, precision)
         self.attention = Attention(self.embedding.width, attention_hidden)
         self.classifier = nn.Linear(self.embedding.width, n_classes)
         self.sparsity_weight = sparsity_weight

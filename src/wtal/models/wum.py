@@ -16,6 +16,7 @@ from torch.nn.functional import binary_cross_entropy, relu, softmax
 from wtal.errors import InputError
 from wtal.models.layers import Reduction, check_shares, over_classes
 from wtal.models.packed import dropout, parts
+from wtal.models.precision import Precision, chosen, linear
 from wtal.models.protocol import Batch, Model, Output, Supervised
 
 
@@ -34,7 +35,7 @@ class WUM(Model):
 
     Of t snippets, t // action_divisor are taken for action and t // background_divisor for background, one at least.
     `class_reduction` is how the losses of the classes become one: a mean, as published, lets the losses fade as the
-    number of classes grows.
+    number of classes grows. `precision` is that of the convolution while it learns.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class WUM(Model):
         background_weight: float = 1.0,
         magnitude_weight: float = 5e-4,
         class_reduction: Reduction = "mean",
+        precision: Precision = "float32",
     ) -> None:
         super().__init__()
         if n_classes < 2:
@@ -60,12 +62,14 @@ class WUM(Model):
         self.action_divisor, self.background_divisor = action_divisor, background_divisor
         self.background_weight, self.magnitude_weight = background_weight, magnitude_weight
         self.class_reduction: Reduction = class_reduction
+        self.precision = chosen(precision)
         self.convolution = nn.Linear(3 * d, hidden)  # over a snippet and its two neighbours
         self.classifier = nn.Linear(hidden, n_classes, bias=False)
 
     def forward(self, batch: Batch) -> Output:
         """Activations times magnitude, each scaled to 0 to 1 within the video; the attention is the magnitude."""
-        x = relu(self.convolution(_with_neighbours(batch)))
+        rounded = self.training and self.precision == "bfloat16"
+        x = relu(linear(self.convolution, _with_neighbours(batch, rounded=rounded), rounded=rounded))
         cas = self.classifier(dropout(x, self.dropout if self.training else 0.0, batch))
         magnitudes = torch.linalg.vector_norm(x, dim=1)
         kept = dropout(torch.ones_like(x[:, :1]), self.choice_dropout if self.training else 0.0, batch, layer=2)[:, 0]
@@ -122,9 +126,9 @@ class WUM(Model):
         }
 
 
-def _with_neighbours(batch: Batch) -> Float[Tensor, "n d3"]:
+def _with_neighbours(batch: Batch, *, rounded: bool) -> Float[Tensor, "n d3"]:
     """Each snippet's features between those of the snippet before and after it; beyond the video's ends there are 0."""
-    x = batch.features
+    x = batch.features.bfloat16() if rounded else batch.features
     before, after = torch.zeros_like(x), torch.zeros_like(x)
     before[1:], after[:-1] = x[:-1], x[1:]
     before[list(batch.offsets[1:-1])] = 0
