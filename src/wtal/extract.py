@@ -19,8 +19,8 @@ from wtal.data.video_record import VideoRecord, class_list
 from wtal.data.writer import Dtype, writing
 from wtal.engine import LOCAL, Engine
 from wtal.errors import InputError, did_you_mean, some
+from wtal.machine import wait_quietly
 from wtal.progress import Progress, silent
-from wtal.threads import wait_quietly
 from wtal.typed import plain
 from wtal.video.decode import probe
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction

@@ -18,6 +18,7 @@ from wtal.errors import InputError, MissingExtraError
 from wtal.evaluate.calibration import Calibration
 from wtal.files import written_whole
 from wtal.instances import Instances
+from wtal.machine import wait_quietly
 from wtal.maps import ActivationMap, Maps
 from wtal.pool import Pooling
 from wtal.progress import Progress, silent, tracked
@@ -25,7 +26,6 @@ from wtal.propose import Proposer
 from wtal.pseudo.candidates import Candidates
 from wtal.reading import names_of, read_json, refusing
 from wtal.sight import Sight
-from wtal.threads import wait_quietly
 from wtal.timebase import TimeBase
 from wtal.typed import as_path, parse, plain
 from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
@@ -73,6 +73,8 @@ class Card:
     """Where the first snippet starts on a video's clock; None: as the video's own time base says."""
     stream_weights: Mapping[str, float] = field(default_factory=dict)
     """What each stream's model counts; empty: one model for all features."""
+    ensemble: int = 1
+    """How many models there are side by side, whose mean counts."""
     segments: int | None = None
     """How many snippets of a longer video the model is shown, evenly spread; None: all."""
     extraction: Extraction | None = None
@@ -129,7 +131,15 @@ class Localizer:
             refusing(weights, f"does not hold the weights of {card.model} that model.json describes"),
             torch.random.fork_rng(devices=[]),
         ):
-            model = build(card.model, n, d, streams=card.streams, stream_weights=card.stream_weights, **options)
+            model = build(
+                card.model,
+                n,
+                d,
+                streams=card.streams,
+                stream_weights=card.stream_weights,
+                ensemble=card.ensemble,
+                **options,
+            )
             model.load_state_dict(load_file(weights))
         teacher = None if card.pool is None else cls.load(folder / TEACHER, device=device)
         return cls(model.to(choose_device(device)).eval(), card, teacher)

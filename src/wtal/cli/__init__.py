@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from wtal.threads import wait_quietly
+from wtal.machine import wait_quietly
 
 #: Commands in the order in which one meets them: what each does, shown by `wtal --help`.
 COMMANDS = {

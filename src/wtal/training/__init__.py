@@ -8,8 +8,8 @@ from wtal.bars import showing
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
 from wtal.locks import held
+from wtal.machine import wait_quietly
 from wtal.progress import Progress, silent
-from wtal.threads import wait_quietly
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.execution import Execution, leads
 from wtal.training.run import Run

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import yaml
@@ -22,6 +22,9 @@ from wtal.pseudo.delta import First, Schedule, Stage
 from wtal.pseudo.linpro import Rows, Solution
 from wtal.reading import read_yaml, refusing
 from wtal.typed import as_path, parse, plain
+
+if TYPE_CHECKING:  # torch is loaded when a model is built, not when its recipe is read
+    from wtal.models.precision import Precision
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,9 @@ class Recipe:
     stream_weights: Mapping[str, float] = field(default_factory=dict)
     """One model for each named stream of the features (rgb, flow); what they find is pooled with scores times these
     weights. Empty: one model for all features."""
+    ensemble: int = 1
+    """How many models are trained side by side. The mean of their maps is what labels are made from, and what counts
+    at test."""
     train_split: str = "train"
     test_split: str = "test"
     anneal: Literal["none", "cosine"] = "none"
@@ -158,7 +164,7 @@ class Recipe:
     test: LocalizeSettings = field(default_factory=LocalizeSettings)
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_videos"):
+        for name in ("epochs", "batch_videos", "ensemble"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be 1 or more, got {getattr(self, name)}")
         if self.seed < 0:
@@ -178,6 +184,7 @@ class Recipe:
                 "test.confidence_folds": bool(self.test.confidence_folds),
                 "targets.stages": bool(self.targets.stages),
                 "stream_weights": bool(self.stream_weights),
+                "ensemble": self.ensemble > 1,
                 "corrections": self.corrections != CorrectionSettings(),
             }
             for name, given in idle.items():
@@ -208,6 +215,17 @@ class Recipe:
     def with_seed(self, seed: int) -> "Recipe":
         """The same recipe from another seed."""
         return replace(self, seed=seed)
+
+    @property
+    def precision(self) -> "Precision":
+        """In how many bits the model multiplies; auto: whatever is fast where a run begins."""
+        return self.model_options.get("precision", "float32")
+
+    def with_precision(self, precision: "Precision") -> "Recipe":
+        """The same recipe with this precision, if it says auto: a run keeps the one that it began with."""
+        if self.precision != "auto":
+            return self
+        return replace(self, model_options={**self.model_options, "precision": precision})
 
 
 def read_recipe(path: Path | str) -> Recipe:

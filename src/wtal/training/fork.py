@@ -54,6 +54,7 @@ def fork(base: Run, recipe: Recipe, into: Run) -> None:
     `wtal.train(recipe, …, into.path, resume=True)` then goes on from there.
     """
     shared = base.recipe
+    recipe = recipe.with_precision(shared.precision)
     changed = differences(training_of(shared), training_of(beginning(recipe, shared.epochs)))
     if changed:
         raise InputError(f"{base.path} is not the beginning of this recipe: {'; '.join(changed)}")

@@ -169,7 +169,9 @@ class Run:
                 f"{known['data']['fingerprint'][:8]}) than {store.path} ({store.fingerprint[:8]}); resume with that "
                 "one, or start anew in another folder: `run=DIR`"
             )
-        changed = differences(plain(self.recipe), plain(recipe)) if self.begun else None
+        changed = (
+            differences(plain(self.recipe), plain(recipe.with_precision(self.recipe.precision))) if self.begun else None
+        )
         if changed:
             raise InputError(
                 f"{self.path} was begun with another recipe: {'; '.join(changed)}. Resume with its own, "

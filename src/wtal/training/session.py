@@ -20,6 +20,7 @@ from wtal.files import copy_whole
 from wtal.formats import write_predictions
 from wtal.instances import Instances
 from wtal.localize import Card, Localizer, model_folder
+from wtal.machine import keeping_memory
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
 from wtal.named import look_up
@@ -84,7 +85,7 @@ class Session:
         self._train_folds(start.recipe, store, run, progress)
         corrected = on_grid(start.corrected, store, start.recipe.test.offset_snippets)
         videos = Videos(store, start.recipe.train_split, self.where, corrected=corrected)
-        with _reproducible(self.where, start.threads):
+        with keeping_memory(), _reproducible(self.where, start.threads):
             _train(
                 run,
                 videos,
@@ -171,7 +172,15 @@ def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
     options = model_options(recipe)
     torch.manual_seed(recipe.seed)
     n, d = len(store.classes), store.dimensions
-    model = build(recipe.model, n, d, streams=store.streams, stream_weights=recipe.stream_weights, **options).to(device)
+    model = build(
+        recipe.model,
+        n,
+        d,
+        streams=store.streams,
+        stream_weights=recipe.stream_weights,
+        ensemble=recipe.ensemble,
+        **options,
+    ).to(device)
     asked = recipe.optimizer
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[asked.name]
     optimizer = kind(
@@ -244,6 +253,7 @@ def _localizer(run: Run, recipe: Recipe, store: Store, model: Model) -> Localize
         timebase=store.clock,
         offset_snippets=recipe.test.offset_snippets,
         stream_weights=recipe.stream_weights,
+        ensemble=recipe.ensemble,
         segments=recipe.test.segments,
         extraction=read_extraction(store.extraction),
         pool=recipe.test.pool,

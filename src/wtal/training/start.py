@@ -9,9 +9,11 @@ from typing import Any
 import torch
 
 from wtal.data.store import Store
+from wtal.devices import choose_device
 from wtal.errors import DataWarning, InputError, some
 from wtal.instances import Instances
 from wtal.localize import read_card
+from wtal.models.precision import chosen
 from wtal.training import checkpoint
 from wtal.training.config import Recipe
 from wtal.training.corrections import fingerprint, on_grid, read_corrections
@@ -45,6 +47,8 @@ def beginning_of(
 ) -> Start:
     """Where a run stands, if it may begin or go on."""
     recipe = _with_seed(recipe, run, seed, resume)
+    fast = chosen(recipe.precision, choose_device(execution.device))
+    recipe = recipe.with_precision(run.recipe.precision if run.begun else fast)
     if not resume and run.begun:
         raise InputError(f"{run.path} holds a run already: `resume=True` goes on with it, `run=DIR` starts another")
     run.refuse_other_work(recipe, store)
