@@ -1,6 +1,7 @@
 """One training epoch of RSKP against its own two large GEMMs (the floor) and against a port that goes video by video.
 
-In single precision, and with the two GEMMs in bfloat16 (`precision: bfloat16` among a recipe's model_options).
+In single precision, and in bfloat16 (`precision: bfloat16` in a recipe): with the three branches that
+RSKP has after its warm-up, and with the two that it has without a memory, as in thumos14-gaufuse.
 
 Real THUMOS14 features if WTAL_THUMOS14 names a folder with `features/train/{rgb,flow}/NAME.npy`, otherwise random
 ones of about the same sizes. Rounds are interleaved, so that a machine with other work on it is unfair to all alike.
@@ -19,6 +20,7 @@ from rich.table import Table
 from tests.models.literal import rskp as straightforward
 from torch import Tensor
 
+from wtal.machine import keeping_memory
 from wtal.models.precision import Precision
 from wtal.models.protocol import Batch
 from wtal.models.rskp import RSKP
@@ -67,17 +69,24 @@ def run(console: Console) -> None:
     _check(model, videos[order[0]], labels[order[0]])
     first = Batch.pack([videos[i] for i in order[:BATCH]], labels[order[:BATCH]])
     model.end_epoch(0, [first])  # fills the memory: from here on there are three branches
+    no_memory = RSKP(N_CLASSES, D, precision="bfloat16")
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-9, betas=(0.9, 0.99), weight_decay=5e-4, fused=True)
+    no_memory_optimizer = torch.optim.Adam(
+        no_memory.parameters(), lr=1e-9, betas=(0.9, 0.99), weight_decay=5e-4, fused=True
+    )
     plain_optimizer = torch.optim.Adam(model.parameters(), lr=1e-9, betas=(0.9, 0.99), weight_decay=5e-4)
 
-    def ours(ids: list[int], precision: Precision) -> None:
-        model.precision = precision
+    def step(model: RSKP, optimizer: torch.optim.Optimizer, ids: list[int]) -> None:
         batch = Batch.pack([videos[i] for i in ids], labels[ids], seeds=ids)
         output = model(batch)
         torch.stack(list(model.losses(output, batch, 1).values())).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
         model.end_step(output, batch, 1)
+
+    def ours(ids: list[int], precision: Precision) -> None:
+        model.precision = precision
+        step(model, optimizer, ids)
 
     def port(ids: list[int]) -> None:
         for i in ids:
@@ -92,24 +101,26 @@ def run(console: Console) -> None:
         "wtal": partial(ours, precision="float32"),
         "floor, bfloat16": floors[torch.bfloat16],
         "wtal, bfloat16": partial(ours, precision="bfloat16"),
+        "wtal, no memory, bfloat16": partial(step, no_memory, no_memory_optimizer),
         "port": port,
     }
     model.train()
     times: dict[str, list[float]] = {name: [] for name in ways}
-    for name in ("wtal", "wtal, bfloat16"):
-        epoch(ways[name], order[:BATCH])  # the first step of each allocates
-    for _ in range(ROUNDS):
-        for name, way in ways.items():
-            times[name].append(epoch(way, order))
+    with keeping_memory():  # as in training
+        for name in ("wtal", "wtal, bfloat16", "wtal, no memory, bfloat16"):
+            epoch(ways[name], order[:BATCH])  # the first step of each allocates
+        for _ in range(ROUNDS):
+            for name, way in ways.items():
+                times[name].append(epoch(way, order))
     best = {name: min(values) for name, values in times.items()}  # the round that the machine disturbed least
     table = Table(title=f"One training epoch of RSKP, {source}: {sum(map(len, videos))} snippets, 3 branches")
     for heading in ("", "seconds", "of the floor", "the port takes"):
         table.add_column(heading, justify="left" if not heading else "right")
     titles = {"floor": "the embedding's two GEMMs alone", "port": "video by video, T×T inverse"}
     for name, seconds in best.items():
-        way, _, precision = name.partition(", ")
-        title = ", ".join(part for part in (titles.get(way, way), precision) if part)
-        floor = best["floor, bfloat16" if precision else "floor"]
+        way, _, rest = name.partition(", ")
+        title = ", ".join(part for part in (titles.get(way, way), rest) if part)
+        floor = best["floor, bfloat16" if rest else "floor"]
         table.add_row(title, f"{seconds:.2f}", f"{seconds / floor:.2f}×", f"{best['port'] / seconds:.2f}×")
     console.print(table)
     console.print(f"{torch.get_num_threads()} threads, best of {ROUNDS} rounds")

@@ -40,9 +40,17 @@ def busy(n: int) -> Iterator[None]:
             process.wait()
 
 
-def epoch_s(store: Path, policy: str, run: Path) -> float:
+#: what the threads are told, by what they do
+WAYS = {
+    "spin": {"OMP_WAIT_POLICY": "ACTIVE"},
+    "sleep at once": {"OMP_WAIT_POLICY": "PASSIVE"},
+    "sleep after microseconds, as wtal has it": {},
+}
+
+
+def epoch_s(store: Path, told: dict[str, str], run: Path) -> float:
     """Seconds of the quickest of three epochs."""
-    environment = {**os.environ, "OMP_WAIT_POLICY": policy, "OMP_NUM_THREADS": "2"}
+    environment = {**os.environ, **told, "OMP_NUM_THREADS": "2"}
     command = [sys.executable, "-c", CHILD, str(store), str(run)]
     return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
 
@@ -56,9 +64,9 @@ def run(console: Console) -> None:
         folder, rng = Path(name), np.random.default_rng(0)
         made = random_annotations(rng, n_train=30, n_test=0)
         convert(synthetic_source(made, rng, n_dims=256), folder / "store")
-        for policy, said in (("ACTIVE", "spin"), ("PASSIVE", "sleep, as wtal has it")):
-            alone = epoch_s(folder / "store", policy, folder / f"{policy}-alone")
+        for said, told in WAYS.items():
+            alone = epoch_s(folder / "store", told, folder / f"{said}-alone")
             with busy(BUSY):
-                beside = epoch_s(folder / "store", policy, folder / f"{policy}-beside")
+                beside = epoch_s(folder / "store", told, folder / f"{said}-beside")
             table.add_row(said, f"{alone:.2f} s", f"{beside:.2f} s", f"{beside / alone:.1f}")
     console.print(table)

@@ -19,7 +19,7 @@ from wtal.data.video_record import VideoRecord, class_list
 from wtal.data.writer import Dtype, writing
 from wtal.engine import LOCAL, Engine
 from wtal.errors import InputError, did_you_mean, some
-from wtal.machine import wait_quietly
+from wtal.machine import prepare_torch
 from wtal.progress import Progress, silent
 from wtal.typed import plain
 from wtal.video.decode import probe
@@ -72,7 +72,7 @@ def extract(
     is done is kept: if interrupted, or with more videos or other tags, the same call does only what is missing. A video
     that cannot be read stops it; with `skip_bad` such videos are left out and listed. Progress counts seconds of video.
     """
-    wait_quietly()
+    prepare_torch()
     found = find_videos(videos)
     given = given or Given()
     tagged = _tagged(found, given)

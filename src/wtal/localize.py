@@ -18,7 +18,7 @@ from wtal.errors import InputError, MissingExtraError
 from wtal.evaluate.calibration import Calibration
 from wtal.files import written_whole
 from wtal.instances import Instances
-from wtal.machine import wait_quietly
+from wtal.machine import prepare_torch
 from wtal.maps import ActivationMap, Maps
 from wtal.pool import Pooling
 from wtal.progress import Progress, silent, tracked
@@ -113,7 +113,7 @@ class Localizer:
             device: `cpu`, `cuda`, or `auto`: the GPU if there is one.
         """
         card, folder = read_card(run), model_folder(run)
-        wait_quietly()
+        prepare_torch()
         try:
             import torch
             from safetensors.torch import load_file

@@ -1,4 +1,4 @@
-"""How a process uses the machine: threads that wait without keeping a processor busy, and memory that it keeps."""
+"""How a process uses the machine: what torch's libraries are told before they are loaded, and memory that is kept."""
 
 import ctypes
 import os
@@ -6,14 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def wait_quietly() -> None:
-    """Let OpenMP's threads sleep while they wait, unless the user has said otherwise; before torch is loaded.
+def prepare_torch() -> None:
+    """Tell torch's libraries how to wait and what to remember, unless the user has said otherwise; before it is loaded.
 
-    By default they spin. Beside other programs a thread that is waited for may not be running, and the others burn
-    the very time that it needs: an epoch takes many times as long (`python -m benchmarks waiting`).
+    By default OpenMP's threads spin while they wait. Beside other programs a thread that is waited for may not be
+    running, and the others burn the very time that it needs: an epoch takes many times as long
+    (`python -m benchmarks waiting`). A few microseconds of spinning do no harm, and spare threads of small products
+    from being put to sleep and woken hundreds of times.
+
+    oneDNN compiles a kernel for each size of a product and keeps a thousand of them. Videos differ in length, so an
+    epoch needs more, and would compile all of them again: one part in ten of its time.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # of GNU, which torch brings on Linux
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "3000")  # of GNU, which torch brings on Linux
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("KMP_BLOCKTIME", "0")  # of Intel and LLVM: macOS, Windows, conda
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "20000")
 
 
 @contextmanager

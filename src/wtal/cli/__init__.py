@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from wtal.machine import wait_quietly
+from wtal.machine import prepare_torch
 
 #: Commands in the order in which one meets them: what each does, shown by `wtal --help`.
 COMMANDS = {
@@ -44,7 +44,7 @@ _EXTRAS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; a user's error ends it with one clear line and exit code 2."""
-    wait_quietly()
+    prepare_torch()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["help"]:
         given = [*given[1:], "--help"]

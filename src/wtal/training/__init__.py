@@ -8,7 +8,7 @@ from wtal.bars import showing
 from wtal.data.store import Store
 from wtal.errors import MissingExtraError
 from wtal.locks import held
-from wtal.machine import wait_quietly
+from wtal.machine import prepare_torch
 from wtal.progress import Progress, silent
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.execution import Execution, leads
@@ -65,7 +65,7 @@ def train(
     Returns:
         The run: its folder, and what is in it.
     """
-    wait_quietly()
+    prepare_torch()
     try:
         from wtal.training.session import in_group
     except ModuleNotFoundError as error:
