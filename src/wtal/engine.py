@@ -90,7 +90,7 @@ class Ray(Engine):
                     address=self.address, log_to_driver=False, include_dashboard=False, logging_level=logging.WARNING
                 )
             except (ConnectionError, ValueError, RuntimeError) as error:
-                raise InputError(f"--address {self.address}: no Ray cluster answers there ({error})") from error
+                raise InputError(f"`address='{self.address}'`: no Ray cluster answers there ({error})") from error
         return ray
 
 
@@ -140,5 +140,5 @@ class EngineOptions:
                 raise MissingExtraError("ray", "ray")
             return Ray(self.address)
         if self.address is not None:
-            raise InputError(f"--address {self.address} is of a Ray cluster: say --engine ray too")
+            raise InputError(f"`address='{self.address}'` is of a Ray cluster: say `engine='ray'` too")
         return LOCAL

@@ -1,8 +1,7 @@
 """From activation maps, or features and a trained model, to instances in seconds: the test-time half of the paper."""
 
-import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int, Shaped
 
+from wtal.card import TEACHER, Card, model_folder, read_card, write_card
 from wtal.data.arrays import LARGEST, usable
 from wtal.data.store import Store
 from wtal.decide import LEAST_CONFIDENCE, Decision, decide
@@ -20,24 +20,18 @@ from wtal.files import written_whole
 from wtal.instances import Instances
 from wtal.machine import prepare_torch
 from wtal.maps import ActivationMap, Maps
-from wtal.pool import Pooling
 from wtal.progress import Progress, silent, tracked
 from wtal.propose import Proposer
 from wtal.pseudo.candidates import Candidates
-from wtal.reading import names_of, read_json, refusing
+from wtal.reading import refusing
 from wtal.sight import Sight
 from wtal.timebase import TimeBase
-from wtal.typed import as_path, parse, plain
-from wtal.video.extractor import Extraction, Extractor, ExtractorOptions, open_extractor, read_extraction
+from wtal.video.extractor import Extractor, ExtractorOptions, open_extractor, read_extraction
 from wtal.video.pipeline import video_features
 from wtal.video.snippets import Sampling
 
 if TYPE_CHECKING:
     from wtal.models.protocol import Model
-
-VERSION = 2
-#: where a detector's teacher lies, in the folder of the detector's own model
-TEACHER = "teacher"
 
 
 def localize_maps(
@@ -56,36 +50,6 @@ def localize_map(
     """
     end_s = timebase.end_s(len(streams[0].tcam)) if duration_s is None else duration_s
     return timebase.instances_to_seconds(proposer.of_maps(streams).instances, duration_s=end_s)
-
-
-@dataclass(frozen=True)
-class Card:
-    """What has to be known beside a model's weights to localize with it."""
-
-    model: str
-    classes: tuple[str, ...]
-    dimensions: int
-    model_options: Mapping[str, Any] = field(default_factory=dict)
-    proposer: Proposer = field(default_factory=Proposer)
-    timebase: TimeBase = field(default_factory=TimeBase)
-    """How the snippets of the training videos lie on their clocks: that of any video that does not say its own."""
-    offset_snippets: float | None = None
-    """Where the first snippet starts on a video's clock; None: as the video's own time base says."""
-    stream_weights: Mapping[str, float] = field(default_factory=dict)
-    """What each stream's model counts; empty: one model for all features."""
-    ensemble: int = 1
-    """How many models there are side by side, whose mean counts."""
-    segments: int | None = None
-    """How many snippets of a longer video the model is shown, evenly spread; None: all."""
-    extraction: Extraction | None = None
-    """What the features were made with; None if that is not known."""
-    pool: Pooling | None = None
-    """How the instances of a detector and of its teacher, which lies beside it, become one set; None: no teacher."""
-    streams: Mapping[str, int] = field(default_factory=dict)
-    """The widths of the streams that the features consist of, from left to right."""
-    calibration: Calibration | None = None
-    """How likely the class of an instance is right, of instances by this card's proposer; None: not known."""
-    version: int = VERSION
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,39 +312,6 @@ def least_confidence(confidence: Calibration | None, precision: float | None) ->
             "videos that it has not learned from, with wtal calibrate RUN --features STORE, and leave its settings"
         )
     return confidence.least_for(precision)
-
-
-def model_folder(run: Path | str) -> Path:
-    """Where the model of a run lies; a folder that holds a model is its own."""
-    return Path(run) if (Path(run) / "model.json").is_file() else Path(run) / "model"
-
-
-def write_card(folder: Path, card: Card) -> None:
-    """Write what has to be known beside the weights into the folder of a model."""
-    with written_whole(folder / "model.json") as file:
-        json.dump(plain(card), file, indent=1, ensure_ascii=False)
-        file.write("\n")
-
-
-def read_card(run: Path | str) -> Card:
-    """What a finished run says about its model."""
-    path = model_folder(as_path(run, "run")) / "model.json"
-    if not path.is_file():
-        unfinished = (Path(run) / "config.yaml").exists()
-        hint = (
-            "it has not ended: go on with wtal train --resume" if unfinished else "is it a folder that wtal train made?"
-        )
-        raise InputError(f"{run} holds no trained model ({path.name}); {hint}")
-    with refusing(path):
-        content = read_json(path)
-        found = content.get("version") if isinstance(content, dict) else None
-        if found != VERSION:  # said before a key that has another name by now is called unknown
-            raise InputError(
-                f"{path} was written by another version of wtal (form {found}, this one reads {VERSION}): train again"
-            )
-        card = parse(Card, content)
-        names_of(card.classes, "classes")
-    return card
 
 
 def _frozen(options: Mapping[str, Any]) -> dict[str, Any]:

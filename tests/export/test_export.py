@@ -87,7 +87,7 @@ def test_what_is_there_stays(single, tmp_path):
 
 
 def test_names_cannot_break_the_card():
-    from wtal.export.card import _code
+    from wtal.export.readme import _code
 
     assert _code("a\n# b") == "`a # b`"
     assert _code("<img src=x>") == "`<img src=x>`"
@@ -159,7 +159,7 @@ from pathlib import Path
 import torch
 from wtal.errors import InputError
 from wtal.export.onnx import write_onnx
-from wtal.localize import Card
+from wtal.card import Card
 from wtal.models import build
 from wtal.models.stpn import STPN
 

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from small import RECIPE, make_store, outcome
+from wtal.card import Card
 from wtal.data.arrays import LARGEST
 from wtal.data.video_record import VideoRecord
 from wtal.data.writer import new_store
 from wtal.errors import InputError
 from wtal.instances import Instances
-from wtal.localize import Card, Localizer
+from wtal.localize import Localizer
 from wtal.losses import signed_cross_entropy
 from wtal.models import MODELS, build
 from wtal.models.protocol import Batch, Model

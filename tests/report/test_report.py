@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from small import make_store
+from wtal.card import read_card
 from wtal.cli import main
 from wtal.data.store import Store
 from wtal.decide import decide
 from wtal.errors import InputError
 from wtal.figures.table import Measure
 from wtal.formats import read_predictions, write_predictions
-from wtal.localize import read_card
 from wtal.report.build import build, report
 from wtal.report.runs import load
 from wtal.report.summary import _difference

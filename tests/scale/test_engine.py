@@ -152,11 +152,12 @@ def test_a_machine_that_dies_costs_its_tasks_alone(
 
 def test_instances_are_the_same_as_here(engine: Engine, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra train is not installed")
+    from wtal.card import Card
     from wtal.data import Store
     from wtal.data.convert import convert
     from wtal.data.synthetic import synthetic_source
     from wtal.data.synthetic_annotations import random_annotations
-    from wtal.localize import Card, Localizer
+    from wtal.localize import Localizer
     from wtal.models import build
 
     rng = np.random.default_rng(0)
@@ -202,7 +203,7 @@ def test_new_labels_are_the_same_as_here(engine: Engine, tmp_path: Path) -> None
 
 
 def test_an_address_without_ray_is_refused() -> None:
-    with pytest.raises(InputError, match="say --engine ray too"):
+    with pytest.raises(InputError, match="say `engine='ray'` too"):
         EngineOptions(address="auto").open()
 
 

@@ -112,7 +112,7 @@ def test_with_a_token_pages_of_others_still_do_not_write():
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
 def test_an_address_that_others_reach_asks_for_a_token(host):
-    with pytest.raises(InputError, match="--token"):
+    with pytest.raises(InputError, match="`token=SECRET`"):
         client(host=host)
     with pytest.raises(InputError, match="8 characters"):
         client(host=host, token="short")

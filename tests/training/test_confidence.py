@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from small import make_store, outcome
+from wtal.card import read_card
 from wtal.cli import main
 from wtal.data.store import Store
 from wtal.errors import DataWarning, InputError, Interrupted
 from wtal.evaluate.calibration import judged
 from wtal.formats import read_predictions
-from wtal.localize import Localizer, read_card
+from wtal.localize import Localizer
 from wtal.training import Execution, Recipe, read_recipe, train
 from wtal.training.config import TargetSettings
 

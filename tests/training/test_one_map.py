@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from wtal.card import Card
 from wtal.data.store import Store
-from wtal.localize import Card, Localizer
+from wtal.localize import Localizer
 from wtal.models import build
 from wtal.propose import Cut, Proposer
 from wtal.timebase import TimeBase

@@ -42,9 +42,9 @@ def calibrate(
         split: The store's videos of this split.
         dry_run: Show what would be fitted, and write nothing.
     """
+    from wtal.card import model_folder, read_card, write_card
     from wtal.data.store import Store
     from wtal.evaluate.calibration import fit, judged
-    from wtal.localize import model_folder, read_card, write_card
 
     card, store = read_card(run), Store.open(features)
     if card.classes != store.classes:

@@ -302,7 +302,7 @@ def _journal(
     import hashlib
     import json
 
-    from wtal.localize import model_folder
+    from wtal.card import model_folder
     from wtal.looking import Journal
     from wtal.typed import plain
 
@@ -329,7 +329,7 @@ def _defaults(arguments: Sequence[str]) -> tuple[Proposer, TimeBase, str]:
     whose = "the preset recommended; a RUN has its own: wtal localize RUN --help shows them"
     run = next((given for given in arguments if _holds_model(Path(given))), None)
     if run is not None:
-        from wtal.localize import read_card
+        from wtal.card import read_card
 
         card = read_card(run)
         proposer, clock = card.proposer, TimeBase(offset_snippets=card.offset_snippets or 0.0)

@@ -226,8 +226,8 @@ def open_store(path: Path, fold: str | None = None) -> "Store":
 
 
 def _print_result(run: "Run") -> None:
+    from wtal.card import read_card
     from wtal.evaluate import headline
-    from wtal.localize import read_card
 
     scores = run.evaluation
     if scores:

@@ -89,7 +89,7 @@ def _tune(
 
 def _held_out(runs: Sequence[Path], store: "Store", split: str) -> list[tuple[str, ...]]:
     """The videos that each run was not trained on; no two runs may have held out the same one."""
-    from wtal.localize import read_card
+    from wtal.card import read_card
     from wtal.training.run import Run
 
     parts: list[tuple[str, ...]] = []
@@ -114,7 +114,8 @@ def _known(
     runs: Sequence[Path], asked: Sequence[tuple[str, ...]], store: "Store", protocols: tuple[str, ...], device: str
 ) -> "tuple[Known, Settings]":
     """The maps of the runs on the videos that each is asked about, the truth, and the first run's settings."""
-    from wtal.localize import Localizer, read_card
+    from wtal.card import read_card
+    from wtal.localize import Localizer
     from wtal.tune import Known, Settings
 
     cards = [read_card(run) for run in runs]

@@ -12,10 +12,11 @@ DIR/model.onnx          the network alone, if asked for
 import shutil
 from pathlib import Path
 
+from wtal.card import TEACHER, model_folder, read_card
 from wtal.errors import InputError
-from wtal.export.card import card_text
+from wtal.export.readme import card_text
 from wtal.files import copy_whole
-from wtal.localize import TEACHER, Localizer, model_folder, read_card
+from wtal.localize import Localizer
 from wtal.training.run import Run
 
 __all__ = ["export"]

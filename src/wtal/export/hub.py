@@ -14,7 +14,7 @@ def push(folder: Path, name: str, *, public: bool = False) -> str:
         public: Whether a repository that is made now can be seen by all.
     """
     if name.count("/") != 1 or not all(name.split("/")):
-        raise InputError(f"--push takes OWNER/NAME, got {name!r}")
+        raise InputError(f"`push` takes OWNER/NAME, got {name!r}")
     try:
         from huggingface_hub import HfApi
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from wtal.card import Card
 from wtal.errors import InputError, MissingExtraError, missing_extra
 from wtal.files import written_whole
-from wtal.localize import Card
 from wtal.models.detector import Detector
 from wtal.models.protocol import Batch, Model
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wtal.card import read_card
 from wtal.data.store import Store
 from wtal.decide import Decision, decide
 from wtal.errors import InputError
 from wtal.evaluate.calibration import Calibration, Judged, Reliability, fit, judged, reliability
 from wtal.formats import read_predictions
 from wtal.instances import Instances
-from wtal.localize import read_card
 from wtal.report.runs import LoadedRun
 
 

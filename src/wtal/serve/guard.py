@@ -59,9 +59,9 @@ class Guard:
 
     def __init__(self, app: ASGIApp, *, host: str = "127.0.0.1", token: str | None = None) -> None:
         if token is None and not is_loopback(host):
-            raise InputError(f"--host {host} lets other machines in: say --token SECRET, which they have to know")
+            raise InputError(f"`host='{host}'` lets other machines in: say `token=SECRET`, which they have to know")
         if token is not None and len(token) < 8:
-            raise InputError("--token must have 8 characters or more, so that nobody guesses it")
+            raise InputError("`token` must have 8 characters or more, so that nobody guesses it")
         self._app, self._token = app, token
         self._names_matter = is_loopback(host)
 

@@ -26,13 +26,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from wtal.card import TEACHER
 from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.evaluate import score
 from wtal.files import written_whole
 from wtal.formats import read_predictions
 from wtal.instances import Instances
-from wtal.localize import TEACHER
 from wtal.reading import from_json, read_json_object, read_text, refusing
 from wtal.training.config import Recipe, read_recipe, write_recipe
 from wtal.typed import differences, plain

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from wtal.card import Card, model_folder
 from wtal.data.store import Store
 from wtal.devices import choose_device
 from wtal.engine import EngineOptions
@@ -19,7 +20,7 @@ from wtal.errors import DataWarning, InputError
 from wtal.files import copy_whole
 from wtal.formats import write_predictions
 from wtal.instances import Instances
-from wtal.localize import Card, Localizer, model_folder
+from wtal.localize import Localizer
 from wtal.machine import keeping_memory
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
+from wtal.card import read_card
 from wtal.data.store import Store
 from wtal.devices import choose_device
 from wtal.errors import DataWarning, InputError, some
 from wtal.instances import Instances
-from wtal.localize import read_card
 from wtal.models.precision import chosen
 from wtal.training import checkpoint
 from wtal.training.config import Recipe

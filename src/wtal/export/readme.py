@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from wtal.localize import Card
+from wtal.card import Card
 from wtal.training.run import Run
 from wtal.video.extractor import EXTRAS
 
