@@ -26,7 +26,7 @@ from wtal.models.protocol import Batch
 from wtal.models.rskp import RSKP
 
 N_CLASSES, D, BATCH = 20, 2048, 10
-ROUNDS = 5
+ROUNDS = 3
 
 
 def features() -> tuple[list[Tensor], str]:
