@@ -78,7 +78,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Choice:
+class TunedSettings:
     """The chosen settings and average mAP by protocol: at the start, as chosen, and cross-validated."""
 
     settings: Settings
@@ -128,7 +128,7 @@ def tune(
     folds: int = 5,
     workers: int = 1,
     progress: Progress = silent,
-) -> Choice:
+) -> TunedSettings:
     """Choose on all videos; with `folds`, choose on the others of each fold too, and localize the fold with that.
 
     `grid` has the values to try by setting: without one, those of `GRID` that the start has, as NMS has no temperature.
@@ -161,7 +161,7 @@ def tune(
                     all_found.update(part)
             held_out = known.scores(together)
     before, after = (known.scores(known.found(settings)) for settings in (start, chosen))
-    return Choice(chosen, before, after, held_out)
+    return TunedSettings(chosen, before, after, held_out)
 
 
 def _ascend(

@@ -14,11 +14,11 @@ from wtal.annotations import Annotations, Video
 from wtal.cli import main
 from wtal.errors import DataWarning, InputError
 from wtal.formats import FORMATS, read, read_predictions, write, write_predictions
-from wtal.formats.form import Given
+from wtal.formats.form import FormatHints
 from wtal.instances import Instances
 
 CLASSES = ("<script>alert(1)</script>", "Dive & roll", "Läufer, schnell")
-GIVEN = Given(fps=30.0)
+GIVEN = FormatHints(fps=30.0)
 #: how far times may move: the formats count milliseconds or frames
 STEP_S = {".srt": 1e-3, ".vtt": 1e-3, ".eaf": 1e-3, ".xml": 1 / 30, ".labelstudio.json": 1 / 30}
 names = st.text(
@@ -105,7 +105,7 @@ def test_frames_need_a_frame_rate(tmp_path):
     for name in ("a.xml", "a.labelstudio.json"):
         with pytest.raises(InputError, match=r"counts in frames.*fps=25"):
             write(tmp_path / name, content)
-        write(tmp_path / name, content, given=Given(fps=25))
+        write(tmp_path / name, content, given=FormatHints(fps=25))
         with pytest.raises(InputError, match=r"counts in frames.*fps=25"):
             read(tmp_path / name)
 
@@ -270,7 +270,7 @@ SAID = {
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_files_as_the_tools_document_them_are_read(tmp_path, name, recwarn):
     path = put(tmp_path / name, DOCUMENTED[name])
-    found = read(path, given=Given(fps=25))
+    found = read(path, given=FormatHints(fps=25))
     assert list(found.videos) == ["my clip"]
     expected = [([0.0, 2.0], "Run", 1.0), ([3.52, 4.24] if name == "a.xml" else [3.5, 4.25], "Jump", 1.0)]
     assert rows(found, "my clip") == expected
@@ -282,8 +282,8 @@ def test_files_as_the_tools_document_them_are_read(tmp_path, name, recwarn):
 @pytest.mark.filterwarnings("ignore::wtal.errors.DataWarning")
 def test_whose_json_it_is_says_what_is_in_it(tmp_path, name):
     """Exports have names such as labels.json."""
-    known = read(put(tmp_path / name, DOCUMENTED[name]), given=Given(fps=25))
-    guessed = read(put(tmp_path / "export.json", DOCUMENTED[name]), given=Given(fps=25))
+    known = read(put(tmp_path / name, DOCUMENTED[name]), given=FormatHints(fps=25))
+    guessed = read(put(tmp_path / "export.json", DOCUMENTED[name]), given=FormatHints(fps=25))
     assert rows(known, "my clip") == rows(guessed, "my clip")
 
 
@@ -294,7 +294,7 @@ def test_predictions_of_label_studio_are_read_where_nobody_has_annotated(tmp_pat
         "score": 0.5,
     }
     tasks = [{"data": {"video": "https://host/a.mp4?x=1"}, "predictions": [{"result": [region]}]}]
-    found = read(put(tmp_path / "x.json", tasks), given=Given(fps=25))
+    found = read(put(tmp_path / "x.json", tasks), given=FormatHints(fps=25))
     assert found.predicted
     assert rows(found, "a") == [([0.0, 1.0], "Run", 0.5)]
 
@@ -312,16 +312,16 @@ def test_tasks_of_a_cvat_project_are_videos(tmp_path):
     meta = "".join(f"<task><id>{i}</id><name>t</name><source>{name}.mp4</source></task>" for i, name in enumerate("ab"))
     track = '<track id="0" label="Run" task_id="1"><box frame="5" outside="0"/><box frame="10" outside="1"/></track>'
     text = f"<annotations><meta><project><tasks>{meta}</tasks></project></meta>{track}</annotations>"
-    found = read(put(tmp_path / "x.xml", text), given=Given(fps=5))
+    found = read(put(tmp_path / "x.xml", text), given=FormatHints(fps=5))
     assert rows(found, "b") == [([1.0, 2.0], "Run", 1.0)]
     assert len(found.videos["a"].instances) == 0
 
 
 def test_a_cvat_track_that_lasts_to_the_end_stays_within_the_frames(tmp_path):
     video = Video("", 4.0, Instances([[3.0, 4.0]]))
-    write(tmp_path / "x.xml", Annotations(CLASSES, {"a": video}), given=Given(fps=10))
+    write(tmp_path / "x.xml", Annotations(CLASSES, {"a": video}), given=FormatHints(fps=10))
     assert 'frame="40"' not in (tmp_path / "x.xml").read_text()
-    back = read(tmp_path / "x.xml", given=Given(fps=10)).videos["a"]
+    back = read(tmp_path / "x.xml", given=FormatHints(fps=10)).videos["a"]
     assert (back.instances.segments.tolist(), back.duration_s) == ([[3.0, 4.0]], 4.0)
 
 
@@ -352,7 +352,7 @@ BAD = {
 def test_bad_files_are_refused_by_name(tmp_path, name):
     content, message = BAD[name]
     with pytest.raises(InputError, match=message) as caught:
-        read(put(tmp_path / name, content), given=Given(fps=25))
+        read(put(tmp_path / name, content), given=FormatHints(fps=25))
     assert name in str(caught.value)
 
 

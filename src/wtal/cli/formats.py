@@ -72,14 +72,14 @@ def convert(
     from rich.console import Console
 
     from wtal.formats import read, write
-    from wtal.formats.form import Given
+    from wtal.formats.form import FormatHints
 
     if fps is not None and not 0 < fps < math.inf:
         raise InputError(f"--fps must be above 0, got {fps}")
     if to is None and target.suffix.lower() == ".json" and target.with_suffix("").suffix.lower() not in _tools():
         names = ", ".join(name for name, module in NAMES.items() if module.KIND == "json")
         raise InputError(f"several formats end with .json: say which, --to with one of {names}")
-    given = Given(fps=fps, media=media)
+    given = FormatHints(fps=fps, media=media)
     content = read(source, form=from_, given=given)
     videos = {name: replace(video, split=video.split or split) for name, video in content.videos.items()}
     unsplit = all(video.split == "" for video in content.videos.values())

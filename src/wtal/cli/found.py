@@ -10,7 +10,7 @@ from wtal.annotations import Annotations, Video
 from wtal.cli.table import print_table
 from wtal.errors import InputError
 from wtal.formats import FORMATS, NAMES, write
-from wtal.formats.form import Given
+from wtal.formats.form import FormatHints
 from wtal.instances import Instances
 from wtal.propose import Cut
 
@@ -44,7 +44,7 @@ class Output:
         """Refuse a form that has to be told more than is known here, such as a frame rate, while nothing is lost."""
         tried = Video("", 2.0, Instances([[0.0, 1.0]]))
         try:
-            module.write(Annotations(("any",), {"any": tried}, predicted=True), Given())
+            module.write(Annotations(("any",), {"any": tried}, predicted=True), FormatHints())
         except InputError as error:
             raise InputError(f"{self.path}: {error}. Write .json, and then: wtal formats convert") from error
 
@@ -63,7 +63,7 @@ class Output:
         write(self.path, Annotations(tuple(classes), videos, predicted=True), form=self._form)
 
 
-class Choice:
+class Wanted:
     """Which of the instances that may be are given: all, or those that are decided for."""
 
     def __init__(self, everything: bool, precision: float | None, confidence: "Calibration | None") -> None:
@@ -137,7 +137,7 @@ def _clock(seconds: float) -> str:
     return (f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{rest / 10:04.1f}"
 
 
-def write_found(output: Output, found: "Mapping[str, Seen]", classes: Sequence[str], choice: Choice) -> None:
+def write_found(output: Output, found: "Mapping[str, Seen]", classes: Sequence[str], choice: Wanted) -> None:
     """Write the instances and say what came out."""
     output.check(found)
     given = {name: choice(seen.instances).written() for name, seen in found.items()}

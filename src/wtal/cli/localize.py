@@ -11,7 +11,7 @@ import tyro
 
 from wtal.cli import said
 from wtal.cli.extract import use_threads
-from wtal.cli.found import Choice, Output, print_found, write_found
+from wtal.cli.found import Output, Wanted, print_found, write_found
 from wtal.cli.parse import run_command
 from wtal.cli.progress import at_video, showing
 from wtal.engine import Engine, EngineOptions
@@ -121,14 +121,14 @@ def main(arguments: Sequence[str]) -> None:
             use_threads(threads)
         if run is None:
             if tcam is not None:
-                write_found(sink, *_with_maps(tcam, proposer, timebase), Choice(everything, precision, None))
+                write_found(sink, *_with_maps(tcam, proposer, timebase), Wanted(everything, precision, None))
             return
         if replace(timebase, offset_snippets=clock.offset_snippets) != clock:
             raise InputError(
                 "--fps and --stride-frames are known to the store and the run; set them when those are made"
             )
         localizer = _localizer(run, device, None if timebase == clock else timebase.offset_snippets)
-        choice, engine = Choice(everything, precision, localizer.confidence(proposer)), where.open()
+        choice, engine = Wanted(everything, precision, localizer.confidence(proposer)), where.open()
         if features is not None:
             write_found(sink, _with_store(localizer, features, split, proposer, engine), localizer.classes, choice)
         else:
@@ -196,7 +196,7 @@ def _with_videos(
     asked: dict[str, Any],
     output: Output | None,
     proposer: Proposer,
-    choice: Choice,
+    choice: Wanted,
     *,
     device: str,
     top: int,
@@ -270,7 +270,7 @@ def _write_page(
     opened: "tuple[Extractor, Sampling]",
     page: Path,
     proposer: Proposer,
-    choice: Choice,
+    choice: Wanted,
     *,
     skip_bad: bool,
 ) -> None:

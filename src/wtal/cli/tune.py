@@ -16,7 +16,7 @@ from wtal.progress import tracked
 
 if TYPE_CHECKING:
     from wtal.data.store import Store
-    from wtal.tune import Choice, Known, Settings
+    from wtal.tune import Known, Settings, TunedSettings
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -154,7 +154,7 @@ def _read_grid(path: Path) -> dict[str, Any]:
     return given
 
 
-def _as_yaml(choice: "Choice") -> str:
+def _as_yaml(choice: "TunedSettings") -> str:
     import yaml
 
     from wtal.typed import plain
@@ -164,7 +164,7 @@ def _as_yaml(choice: "Choice") -> str:
     return yaml.safe_dump(test, sort_keys=False, default_flow_style=None, width=120)
 
 
-def _print(choice: "Choice", videos: str) -> None:
+def _print(choice: "TunedSettings", videos: str) -> None:
 
     columns = {"before": choice.before, "chosen": choice.after}
     if choice.held_out:

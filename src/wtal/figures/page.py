@@ -77,7 +77,7 @@ class Folded:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OneOf:
     """Blocks of which the reader sees one set, chosen by its title."""
 
     label: str
@@ -89,7 +89,7 @@ class Choice:
         return tuple(block for _, blocks in self.options for block in blocks)
 
 
-PageBlock = Plot | Side | Table | Text | Code | Tiles | Folded | Choice
+PageBlock = Plot | Side | Table | Text | Code | Tiles | Folded | OneOf
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class Page:
         """All its plots, folded ones too."""
         return (block for block in self._blocks() if isinstance(block, Plot))
 
-    def choices(self) -> Iterator[Choice]:
+    def choices(self) -> Iterator[OneOf]:
         """All its choices."""
-        return (block for block in self._blocks() if isinstance(block, Choice))
+        return (block for block in self._blocks() if isinstance(block, OneOf))
 
     def _blocks(self) -> Iterator[PageBlock]:
         waiting: deque[PageBlock] = deque(block for section in self.sections for block in section.blocks)

@@ -16,7 +16,7 @@ from wtal.errors import InputError
 from wtal.files import written_whole
 from wtal.formats import activitynet, csv, cvat, eaf, fiftyone, labelstudio, srt, via, vtt
 from wtal.formats.activitynet import read_annotations, write_annotations
-from wtal.formats.form import Given
+from wtal.formats.form import FormatHints
 from wtal.formats.rows import RowReader
 from wtal.instances import Instances, Unit, wanted_predictions
 from wtal.reading import read_json, read_text, read_xml
@@ -40,7 +40,7 @@ NAMES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for m
 
 
 def read(
-    path: Path | str, classes: Sequence[str] | None = None, *, form: str | None = None, given: Given | None = None
+    path: Path | str, classes: Sequence[str] | None = None, *, form: str | None = None, given: FormatHints | None = None
 ) -> Annotations:
     """Read what a file, or a folder of files with one video each, says of videos.
 
@@ -53,7 +53,7 @@ def read(
     Returns:
         The videos by name; `predicted` says whether the instances are a model's.
     """
-    path, given = Path(path), given or Given()
+    path, given = Path(path), given or FormatHints()
     rows, predicted = RowReader(path, classes), False
     for file, name in _files(path, form).items():
         rows.path = file
@@ -63,7 +63,9 @@ def read(
     return rows.annotations(predicted=predicted)
 
 
-def write(path: Path | str, content: Annotations, *, form: str | None = None, given: Given | None = None) -> list[str]:
+def write(
+    path: Path | str, content: Annotations, *, form: str | None = None, given: FormatHints | None = None
+) -> list[str]:
     """Write what is known of videos.
 
     Args:
@@ -75,7 +77,7 @@ def write(path: Path | str, content: Annotations, *, form: str | None = None, gi
     Returns:
         What the format cannot hold and was left out, in words.
     """
-    path, given = Path(path), given or Given()
+    path, given = Path(path), given or FormatHints()
     module = _format(path, form)
     if "several videos" in module.HOLDS:
         parts = {path: content}

@@ -12,7 +12,7 @@ from typing import Any
 from wtal.annotations import Annotations
 from wtal.errors import InputError
 from wtal.files import written_whole
-from wtal.formats.form import Given
+from wtal.formats.form import FormatHints
 from wtal.formats.rows import RowReader, in_writing_order
 from wtal.reading import read_json
 
@@ -49,12 +49,12 @@ def read_annotations(path: Path | str) -> Annotations:
 
 def write_annotations(path: Path | str, annotations: Annotations) -> None:
     """Write an annotation file that the field's evaluators accept: videos by name, instances by start."""
-    text = write(annotations, Given())
+    text = write(annotations, FormatHints())
     with written_whole(Path(path)) as file:
         file.write(text)
 
 
-def read(content: Any, rows: RowReader, given: Given) -> bool:  # noqa: ARG001  there is nothing to ask
+def read(content: Any, rows: RowReader, given: FormatHints) -> bool:  # noqa: ARG001  there is nothing to ask
     """Whether the file is one of predictions."""
     if isinstance(content, dict) and "database" in content:
         _read_database(content, rows)
@@ -70,7 +70,7 @@ def read(content: Any, rows: RowReader, given: Given) -> bool:  # noqa: ARG001  
     return True
 
 
-def write(content: Annotations, given: Given) -> str:  # noqa: ARG001
+def write(content: Annotations, given: FormatHints) -> str:  # noqa: ARG001
     """Predictions with the three keys that the field's evaluators want; annotations with what is known of a video."""
     videos: dict[str, Any] = {}
     for name, rows in in_writing_order(content):

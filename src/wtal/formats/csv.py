@@ -5,7 +5,7 @@ import io
 
 from wtal.annotations import Annotations
 from wtal.errors import InputError
-from wtal.formats.form import Given
+from wtal.formats.form import FormatHints
 from wtal.formats.rows import RowReader, in_writing_order
 from wtal.reading import refusing
 
@@ -15,7 +15,7 @@ HOLDS = frozenset({"several videos", "scores"})
 COLUMNS = ("video", "label", "start", "end", "score")
 
 
-def read(content: str, rows: RowReader, given: Given) -> bool:  # noqa: ARG001  there is nothing to ask
+def read(content: str, rows: RowReader, given: FormatHints) -> bool:  # noqa: ARG001  there is nothing to ask
     """Whether there are scores; columns may come in any order, and further ones are ignored."""
     with refusing(rows.path, "is not CSV"):
         lines = csv.DictReader(io.StringIO(content, newline=""))
@@ -34,13 +34,13 @@ def read(content: str, rows: RowReader, given: Given) -> bool:  # noqa: ARG001  
     return "score" in there
 
 
-def write(content: Annotations, given: Given) -> str:  # noqa: ARG001
+def write(content: Annotations, given: FormatHints) -> str:  # noqa: ARG001
     """One line per instance: videos by name, the best instance first; a video without any has no line.
 
     >>> from wtal.annotations import Video
     >>> from wtal.instances import Instances
     >>> video = Video("", None, Instances([[1.0, 2.5]], [0.5]))
-    >>> write(Annotations(("Run",), {"a": video}, predicted=True), Given())
+    >>> write(Annotations(("Run",), {"a": video}, predicted=True), FormatHints())
     'video,label,start,end,score\\na,Run,1.0,2.5,0.5\\n'
     """
     file = io.StringIO()

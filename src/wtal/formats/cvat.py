@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from wtal.annotations import Annotations
 from wtal.errors import InputError
-from wtal.formats.form import Given, name_of
+from wtal.formats.form import FormatHints, name_of
 from wtal.formats.rows import RowReader, in_writing_order
 from wtal.formats.xml import xml_text
 from wtal.reading import refusing
@@ -21,7 +21,7 @@ HOLDS = frozenset({"frames", "durations"})
 _MARKER = {"xtl": "0.00", "ytl": "0.00", "xbr": "100.00", "ybr": "100.00"}
 
 
-def read(content: Element, rows: RowReader, given: Given) -> bool:
+def read(content: Element, rows: RowReader, given: FormatHints) -> bool:
     """The stretches of all tracks and tags; a project's file has several tasks, each with a video."""
     if content.tag != "annotations":
         raise InputError(f"{rows.path} is not a CVAT file: it begins with <{content.tag}>, not <annotations>")
@@ -52,7 +52,7 @@ def read(content: Element, rows: RowReader, given: Given) -> bool:
     return False
 
 
-def write(content: Annotations, given: Given) -> str:
+def write(content: Annotations, given: FormatHints) -> str:
     """A task with one track for each instance, to be uploaded into a task of that video."""
     ((name, rows),) = in_writing_order(content)
     fps = given.frames_per_second("CVAT")

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from wtal.annotations import Annotations
 from wtal.errors import InputError
-from wtal.formats.form import Given, name_of
+from wtal.formats.form import FormatHints, name_of
 from wtal.formats.rows import Row, RowReader, in_time, in_writing_order, warn
 from wtal.formats.xml import xml_text
 
@@ -20,7 +20,7 @@ _NAME = "wtal:video"
 _XSI = "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"
 
 
-def read(content: Element, rows: RowReader, given: Given) -> bool:
+def read(content: Element, rows: RowReader, given: FormatHints) -> bool:
     """The annotations that are aligned to time; those that refer to others are counted and left out."""
     if content.tag != "ANNOTATION_DOCUMENT":
         raise InputError(f"{rows.path} is not an ELAN file: it begins with <{content.tag}>, not <ANNOTATION_DOCUMENT>")
@@ -46,7 +46,7 @@ def read(content: Element, rows: RowReader, given: Given) -> bool:
     return False
 
 
-def write(content: Annotations, given: Given) -> str:
+def write(content: Annotations, given: FormatHints) -> str:
     """A document with a tier for each class."""
     ((name, rows),) = in_writing_order(content)
     media = given.media_of(name)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from wtal.annotations import Annotations
-from wtal.formats.form import Given
+from wtal.formats.form import FormatHints
 from wtal.formats.rows import RowReader, in_writing_order
 from wtal.reading import refusing
 
@@ -18,7 +18,7 @@ def matches(content: Any) -> bool:
     return isinstance(content, dict) and isinstance(content.get("labels"), dict)
 
 
-def read(content: Any, rows: RowReader, given: Given) -> bool:
+def read(content: Any, rows: RowReader, given: FormatHints) -> bool:
     """Whether there are confidences; `support` counts frames from 1, both ends included, and needs the frame rate."""
     predicted = False
     with refusing(rows.path, "is not a whole file of temporal detections"):
@@ -41,7 +41,7 @@ def read(content: Any, rows: RowReader, given: Given) -> bool:
     return predicted
 
 
-def write(content: Annotations, given: Given) -> str:  # noqa: ARG001  there is nothing to ask
+def write(content: Annotations, given: FormatHints) -> str:  # noqa: ARG001  there is nothing to ask
     """Labels in seconds, as FiftyOne writes them with `use_timestamps=True`."""
     number = {name: i for i, name in enumerate(content.classes)}
     labels: dict[str, Any] = {}

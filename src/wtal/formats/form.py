@@ -9,7 +9,7 @@ from wtal.named import without_ending
 
 
 @dataclass(frozen=True)
-class Given:
+class FormatHints:
     """What the user says, since not every format does.
 
     Args:
@@ -35,7 +35,7 @@ class Given:
     def frames(self, what: str, start_s: float, end_s: float) -> tuple[int, int]:
         """The frames `[first, end)` of a segment, counted from 0; there is one at least.
 
-        >>> Given(fps=25).frames("this", 1.0, 1.001)
+        >>> FormatHints(fps=25).frames("this", 1.0, 1.001)
         (25, 26)
         """
         fps = self.frames_per_second(what)

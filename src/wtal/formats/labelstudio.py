@@ -9,7 +9,7 @@ from typing import Any
 
 from wtal.annotations import Annotations
 from wtal.errors import InputError
-from wtal.formats.form import Given, name_of
+from wtal.formats.form import FormatHints, name_of
 from wtal.formats.rows import RowReader, in_writing_order, warn
 from wtal.reading import refusing
 
@@ -26,7 +26,7 @@ def matches(content: Any) -> bool:
     return isinstance(first, dict) and isinstance(first.get("data"), dict)
 
 
-def read(content: Any, rows: RowReader, given: Given) -> bool:
+def read(content: Any, rows: RowReader, given: FormatHints) -> bool:
     """Whether what was read are predictions: they are, where no task has an annotation."""
     with refusing(rows.path, "is not a whole list of Label Studio's tasks"):
         tasks = content if isinstance(content, list) else [content]
@@ -51,7 +51,7 @@ def read(content: Any, rows: RowReader, given: Given) -> bool:
     return predicted
 
 
-def write(content: Annotations, given: Given) -> str:
+def write(content: Annotations, given: FormatHints) -> str:
     """One task for each video, to be imported into a project with a `Video` and `TimelineLabels` tag."""
     tasks = []
     for name, rows in in_writing_order(content):
@@ -79,7 +79,7 @@ def write(content: Annotations, given: Given) -> str:
     return json.dumps(tasks, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _add(entry: dict[str, Any], rows: RowReader, given: Given, video: str, where: str) -> None:
+def _add(entry: dict[str, Any], rows: RowReader, given: FormatHints, video: str, where: str) -> None:
     """The segments of a region; other kinds of regions, such as choices, have none."""
     value, score = entry.get("value", {}), entry.get("score", 1.0)
     if "timelinelabels" in value:

@@ -2,7 +2,7 @@
 
 from wtal.annotations import Annotations
 from wtal.formats.cues import add_cues, cue_lines
-from wtal.formats.form import Given
+from wtal.formats.form import FormatHints
 from wtal.formats.rows import RowReader, in_time, in_writing_order
 
 TITLE = "SRT subtitles"
@@ -10,18 +10,18 @@ KIND = "text"
 HOLDS = frozenset[str]()
 
 
-def read(content: str, rows: RowReader, given: Given) -> bool:
+def read(content: str, rows: RowReader, given: FormatHints) -> bool:
     """Each cue's text is a label."""
     add_cues(content, rows, given.video)
     return False
 
 
-def write(content: Annotations, given: Given) -> str:  # noqa: ARG001
+def write(content: Annotations, given: FormatHints) -> str:  # noqa: ARG001
     """Numbered cues in the order of time.
 
     >>> from wtal.annotations import Video
     >>> from wtal.instances import Instances
-    >>> print(write(Annotations(("Run",), {"a": Video("", None, Instances([[1.0, 2.5]]))}), Given()))
+    >>> print(write(Annotations(("Run",), {"a": Video("", None, Instances([[1.0, 2.5]]))}), FormatHints()))
     1
     00:00:01,000 --> 00:00:02,500
     Run

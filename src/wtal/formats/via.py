@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from wtal.annotations import Annotations
-from wtal.formats.form import Given, name_of
+from wtal.formats.form import FormatHints, name_of
 from wtal.formats.rows import RowReader, in_writing_order, warn
 from wtal.reading import refusing
 
@@ -22,7 +22,7 @@ def matches(content: Any) -> bool:
     return isinstance(content, dict) and {"metadata", "file", "view", "attribute"} <= content.keys()
 
 
-def read(content: Any, rows: RowReader, given: Given) -> bool:  # noqa: ARG001  there is nothing to ask
+def read(content: Any, rows: RowReader, given: FormatHints) -> bool:  # noqa: ARG001  there is nothing to ask
     """Each temporal segment with the value of the first attribute that is about segments."""
     with refusing(rows.path, "is not a whole VIA 3 project"):
         files = {str(fid): name_of(file["fname"]) for fid, file in content["file"].items()}
@@ -49,7 +49,7 @@ def read(content: Any, rows: RowReader, given: Given) -> bool:  # noqa: ARG001  
     return False
 
 
-def write(content: Annotations, given: Given) -> str:
+def write(content: Annotations, given: FormatHints) -> str:
     """A project with one drop-down attribute, whose options are the classes."""
     metadata, files, views = {}, {}, {}
     for number, (name, rows) in enumerate(in_writing_order(content), start=1):

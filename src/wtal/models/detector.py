@@ -30,7 +30,7 @@ from wtal.pseudo.candidates import Candidates
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class CellFindings:
     """What the network says of each of all cells: class logits, distances to both ends in snippets, quality logits."""
 
     cells: Cells
@@ -132,7 +132,7 @@ class Detector(Model):
             tcam=maps, attention=maps.amax(dim=1), video_scores=scores.mean(dim=0), supervised=(), inner=found
         )
 
-    def _found(self, network: nn.Module, number: int, batch: Batch) -> Found:
+    def _found(self, network: nn.Module, number: int, batch: Batch) -> CellFindings:
         views, kept = [View(float(self.cells))] * len(batch.lengths), None
         if self.training:
             seeds = [None if batch.seeds is None else [seed, number] for seed in batch.seeds or batch.lengths]
@@ -140,7 +140,7 @@ class Detector(Model):
             views, kept = [self._drawn(rng) for rng in rngs], self._kept(rngs)
         cells = lay_out(batch.lengths, views, self.levels, self.mean.device)
         with torch.autocast(self.mean.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-            return Found(cells, *network(self._standardised(batch, kept), cells))
+            return CellFindings(cells, *network(self._standardised(batch, kept), cells))
 
     def _standardised(self, batch: Batch, kept: Float[Tensor, "b d"] | None) -> Float[Tensor, "t d"]:
         """The features by each channel's mean and deviation, and by what is kept of a video's channels."""
@@ -160,7 +160,7 @@ class Detector(Model):
         kept = np.stack([rng.random(len(self.mean)) >= self.channel_dropout for rng in rngs])
         return torch.from_numpy((kept / (1 - self.channel_dropout)).astype(np.float32)).to(self.mean.device)
 
-    def _map(self, found: Found, batch: Batch) -> Float[Tensor, "t c"]:
+    def _map(self, found: CellFindings, batch: Batch) -> Float[Tensor, "t c"]:
         """The class probabilities of each snippet: the mean of its finest cells."""
         finest = found.cells.levels[0]
         inside = finest.video >= 0
@@ -171,7 +171,7 @@ class Detector(Model):
         sums.index_add_(0, row, torch.cat([probabilities, torch.ones_like(probabilities[:, :1])], dim=1))
         return sums[:, :-1] / sums[:, -1:].clamp(min=1.0)
 
-    def _video_logits(self, found: Found, n_videos: int) -> Float[Tensor, "b c"]:
+    def _video_logits(self, found: CellFindings, n_videos: int) -> Float[Tensor, "b c"]:
         """Of each video and class the mean of the highest logits of the finest levels."""
         video = torch.cat([one.video for one in found.cells.levels[: self.tag_levels]])
         logits = found.logits[: len(video)]
@@ -187,7 +187,7 @@ class Detector(Model):
         each = [self._losses(found, boxes, batch) for found in output.inner]
         return {name: torch.stack([one[name] for one in each]).sum() for name in each[0]}
 
-    def _losses(self, found: Found, boxes: "Boxes", batch: Batch) -> dict[str, Float[Tensor, ""]]:
+    def _losses(self, found: CellFindings, boxes: "Boxes", batch: Batch) -> dict[str, Float[Tensor, ""]]:
         which, positive = nearest_box(found.cells, boxes.segments, boxes.owner, reach=self.reach, radius=self.radius)
         mine, every = which[positive], found.cells.all
         weights, class_ids = boxes.weights[mine], boxes.class_ids[mine]
@@ -227,7 +227,7 @@ class Detector(Model):
 
     def candidates(self, output: Output, batch: Batch) -> tuple[Candidates, ...]:
         """The boxes that the networks find in each video, in snippets; a box's score is √(class × quality)."""
-        found: list[Found] = output.inner
+        found: list[CellFindings] = output.inner
         scores = [_scores(one) for one in found]
         return tuple(
             Candidates.concat(
@@ -270,7 +270,7 @@ class Detector(Model):
         return Candidates(made, value)
 
 
-def _scores(found: Found) -> Float[Tensor, "n c"]:
+def _scores(found: CellFindings) -> Float[Tensor, "n c"]:
     return torch.sqrt(torch.sigmoid(found.logits) * torch.sigmoid(found.quality)[:, None])
 
 

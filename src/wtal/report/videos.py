@@ -7,7 +7,7 @@ import numpy as np
 
 from wtal.data.store import Store
 from wtal.errors import InputError, MissingExtraError
-from wtal.figures.page import Choice, PageBlock, Plot, Text
+from wtal.figures.page import OneOf, PageBlock, Plot, Text
 from wtal.figures.style import GREEN, series
 from wtal.figures.timeline import Row, timeline
 from wtal.instances import Instances
@@ -66,7 +66,7 @@ def _against_truth(measures: Measurements, store: Store) -> list[PageBlock]:
         f"{_how_many(chosen, scores)}, the worst first, by the average precision within the video (mean over its "
         "classes, tIoU 0.3, 0.5 and 0.7, and all runs). Bars are as strong as their scores."
     )
-    return [Text(text), *(Text(problem, "warning") for problem in problems), Choice("Video", tuple(options))]
+    return [Text(text), *(Text(problem, "warning") for problem in problems), OneOf("Video", tuple(options))]
 
 
 def _as_found(measures: Measurements, store: Store) -> list[PageBlock]:
@@ -84,7 +84,7 @@ def _as_found(measures: Measurements, store: Store) -> list[PageBlock]:
         f"{_how_many(chosen, one.videos)}, the most doubtful first: what {group.name} decides for. Bars are as strong "
         "as they are sure."
     )
-    return [Text(text), *(Text(problem, "warning") for problem in problems), Choice("Video", tuple(options))]
+    return [Text(text), *(Text(problem, "warning") for problem in problems), OneOf("Video", tuple(options))]
 
 
 def _how_many(chosen: Sequence[str], there: Mapping[str, object]) -> str:
