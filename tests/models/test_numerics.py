@@ -34,9 +34,9 @@ HOSTILE = {
 OPTIONS = {"detector": {"width": 4, "levels": 2}, "wum": {"hidden": 8}}
 
 
-def small(name: str) -> Model:
+def small(name: str, precision: str = "float32") -> Model:
     torch.manual_seed(0)
-    return build(name, C, D, **OPTIONS.get(name, {})).train()
+    return build(name, C, D, precision=precision, **OPTIONS.get(name, {})).train()
 
 
 def batch_of(features: torch.Tensor) -> Batch:
@@ -58,8 +58,9 @@ def one_step(model: Model, batch: Batch, target: np.ndarray, weight: float = 1.0
 
 
 @pytest.mark.parametrize("kind", [*HOSTILE, "one snippet", "mixed"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_losses_gradients_and_maps_are_finite_on_hostile_features(name: str, kind: str) -> None:
+def test_losses_gradients_and_maps_are_finite_on_hostile_features(name: str, precision: str, kind: str) -> None:
     features = torch.rand(sum(LENGTHS), D)
     if kind == "one snippet":
         features[3] = LARGEST
@@ -67,7 +68,7 @@ def test_losses_gradients_and_maps_are_finite_on_hostile_features(name: str, kin
         features *= torch.tensor(list(HOSTILE.values())).repeat(3)[: len(features), None]
     else:
         features[:] = HOSTILE[kind]
-    model, batch = small(name), batch_of(features)
+    model, batch = small(name, precision), batch_of(features)
     model.begin([batch])
     target = np.random.default_rng(0).normal(size=(len(features), C))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
