@@ -36,8 +36,6 @@ class Card:
     """Where the first snippet starts on a video's clock; None: as the video's own time base says."""
     stream_weights: Mapping[str, float] = field(default_factory=dict)
     """What each stream's model counts; empty: one model for all features."""
-    ensemble: int = 1
-    """How many models there are side by side, whose mean counts."""
     segments: int | None = None
     """How many snippets of a longer video the model is shown, evenly spread; None: all."""
     extraction: Extraction | None = None

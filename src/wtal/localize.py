@@ -95,15 +95,7 @@ class Localizer:
             refusing(weights, f"does not hold the weights of {card.model} that model.json describes"),
             torch.random.fork_rng(devices=[]),
         ):
-            model = build(
-                card.model,
-                n,
-                d,
-                streams=card.streams,
-                stream_weights=card.stream_weights,
-                ensemble=card.ensemble,
-                **options,
-            )
+            model = build(card.model, n, d, streams=card.streams, stream_weights=card.stream_weights, **options)
             model.load_state_dict(load_file(weights))
         teacher = None if card.pool is None else cls.load(folder / TEACHER, device=device)
         return cls(model.to(choose_device(device)).eval(), card, teacher)

@@ -93,30 +93,3 @@ def test_rounded_products_teach_the_same_and_test_stays_as_it_is(name: str) -> N
         gradients.append(torch.cat([one.grad.flatten() for one in model.parameters() if one.grad is not None]))
     assert torch.equal(*tested)
     assert 0 < (gradients[0] - gradients[1]).norm() / gradients[0].norm() < 0.03
-
-
-def test_an_ensemble_is_the_mean_of_networks_that_learn_apart() -> None:
-    torch.manual_seed(0)
-    many = build("rskp", 3, 16, ensemble=3, dropout=0.5).eval()
-    batch = Batch.pack([torch.rand(9, 16), torch.rand(4, 16)], torch.eye(3)[:2], seeds=[5, 6])
-    output, alone = many(batch), [part(batch) for part in many.parts]
-    for name in ("tcam", "target_tcam", "attention", "video_scores"):
-        mean = torch.stack([getattr(one, name) for one in alone]).mean(dim=0)
-        torch.testing.assert_close(getattr(output, name), mean)
-    assert not torch.allclose(alone[0].tcam, alone[1].tcam)
-    assert output.maps == (output,)
-    many.train()
-    output = many(batch)
-    losses = many.losses(output, batch, 0)
-    own = many.parts[1]
-    of_one = own.losses(output.inner[1], replace(batch, seeds=(6, 7)), 0)
-    wanted = torch.autograd.grad(sum(of_one.values()), own.embedding.weight, retain_graph=True)[0]
-    got = torch.autograd.grad(sum(losses.values()), own.embedding.weight)[0]
-    torch.testing.assert_close(got, wanted)
-
-
-def test_an_ensemble_of_streams_has_networks_in_each_stream() -> None:
-    model = build("bm", 3, 12, streams={"rgb": 8, "flow": 4}, stream_weights={"rgb": 1.0, "flow": 2.0}, ensemble=2)
-    output = model.eval()(Batch.pack([torch.rand(7, 12)]))
-    assert [one.weight for one in output.maps] == [1.0, 2.0]
-    assert [one.classifier.in_features for part in model.parts for one in part.parts] == [8, 8, 4, 4]

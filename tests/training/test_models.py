@@ -24,9 +24,8 @@ RECIPES = {
         model_options: {dropout: 0.2, warmup_epoch: 3}
         learning_rate: [[14, 5e-3]]
     """,
-    "rskp, an ensemble": """
+    "rskp in bfloat16": """
         model: rskp
-        ensemble: 2
         model_options: {dropout: 0.2, warmup_epoch: 3, precision: bfloat16}
         learning_rate: [[14, 5e-3]]
     """,
@@ -90,7 +89,7 @@ def test_every_model_learns_to_localize_from_tags(name: str, larger_store: Store
     ).path
     assert metrics(learned)[-1]["loss"] < 0.7 * metrics(learned)[0]["loss"]
     assert average(learned) > 25
-    assert average(learned) > average(nothing) + 15
+    assert average(learned) > average(nothing) + 20
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))

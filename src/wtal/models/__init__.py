@@ -30,7 +30,6 @@ def build(
     *,
     streams: Mapping[str, int] = _NONE,
     stream_weights: Mapping[str, float] = _NONE,
-    ensemble: int = 1,
     **options: Any,
 ) -> "Model":
     """The model of that name for `n_classes` classes and `d`-dimensional features.
@@ -41,7 +40,6 @@ def build(
         d: Length of a snippet's feature vector, all streams together.
         streams: The widths of the streams that it consists of, by name, from left to right.
         stream_weights: With weights by stream, each stream has a model of its own; without, one model sees them all.
-        ensemble: How many models are trained side by side, whose mean counts.
         options: What the model itself takes.
 
     >>> model = build("rskp", n_classes=3, d=16, dropout=0.5)
@@ -49,14 +47,9 @@ def build(
     'RSKP'
     """
     make = look_up(name, MODELS, "model")
-    if ensemble == 1 and not stream_weights:
-        one: Model = make(n_classes, d, **options)
-        return one
-    from wtal.models.side_by_side import Ensemble, PerStream
-
-    def made(width: int) -> "Model":
-        return build(name, n_classes, width, ensemble=ensemble, **options)
-
     if stream_weights:
-        return PerStream(streams, stream_weights, made)
-    return Ensemble(ensemble, lambda: make(n_classes, d, **options))
+        from wtal.models.streams import PerStream
+
+        return PerStream(streams, stream_weights, lambda width: make(n_classes, width, **options))
+    model: Model = make(n_classes, d, **options)
+    return model

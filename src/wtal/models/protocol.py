@@ -111,7 +111,7 @@ class Output:
     `target_tcam` what they are cut from to make pseudo labels; most models have one for both. `inner` is the model's
     own: it comes back to the model's `losses` and is nobody else's concern.
 
-    Several streams (RGB and flow, wtal.models.side_by_side) each say their own in `streams`; then instances are looked
+    Several streams (RGB and flow, wtal.models.streams) each say their own in `streams`; then instances are looked
     for in each, their scores count by its `weight`, and the fields of the whole are the weighted means, to be shown.
     """
 

@@ -143,9 +143,6 @@ class Recipe:
     stream_weights: Mapping[str, float] = field(default_factory=dict)
     """One model for each named stream of the features (rgb, flow); what they find is pooled with scores times these
     weights. Empty: one model for all features."""
-    ensemble: int = 1
-    """How many models are trained side by side. The mean of their maps is what labels are made from, and what counts
-    at test."""
     train_split: str = "train"
     test_split: str = "test"
     anneal: Literal["none", "cosine"] = "none"
@@ -164,7 +161,7 @@ class Recipe:
     test: LocalizeSettings = field(default_factory=LocalizeSettings)
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_videos", "ensemble"):
+        for name in ("epochs", "batch_videos"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be 1 or more, got {getattr(self, name)}")
         if self.seed < 0:
@@ -184,7 +181,6 @@ class Recipe:
                 "test.confidence_folds": bool(self.test.confidence_folds),
                 "targets.stages": bool(self.targets.stages),
                 "stream_weights": bool(self.stream_weights),
-                "ensemble": self.ensemble > 1,
                 "corrections": self.corrections != CorrectionSettings(),
             }
             for name, given in idle.items():

@@ -173,15 +173,7 @@ def _fresh_state(recipe: Recipe, store: Store, device: torch.device) -> State:
     options = model_options(recipe)
     torch.manual_seed(recipe.seed)
     n, d = len(store.classes), store.dimensions
-    model = build(
-        recipe.model,
-        n,
-        d,
-        streams=store.streams,
-        stream_weights=recipe.stream_weights,
-        ensemble=recipe.ensemble,
-        **options,
-    ).to(device)
+    model = build(recipe.model, n, d, streams=store.streams, stream_weights=recipe.stream_weights, **options).to(device)
     asked = recipe.optimizer
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[asked.name]
     optimizer = kind(
@@ -254,7 +246,6 @@ def _localizer(run: Run, recipe: Recipe, store: Store, model: Model) -> Localize
         timebase=store.clock,
         offset_snippets=recipe.test.offset_snippets,
         stream_weights=recipe.stream_weights,
-        ensemble=recipe.ensemble,
         segments=recipe.test.segments,
         extraction=read_extraction(store.extraction),
         pool=recipe.test.pool,
