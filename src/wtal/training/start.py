@@ -47,11 +47,11 @@ def beginning_of(
 ) -> Start:
     """Where a run stands, if it may begin or go on."""
     recipe = _with_seed(recipe, run, seed, resume)
-    fast = chosen(recipe.precision, choose_device(execution.device))
-    recipe = recipe.with_precision(run.recipe.precision if run.begun else fast)
     if not resume and run.begun:
         raise InputError(f"{run.path} holds a run already: `resume=True` goes on with it, `run=DIR` starts another")
     run.refuse_other_work(recipe, store)
+    fast = chosen(recipe.precision, choose_device(execution.device))
+    recipe = recipe.with_precision(run.recipe.precision if run.begun else fast)
     _refuse_wrong_teacher(recipe, store, run, teacher)
     known = run.environment()
     corrected = _corrected(run, known, corrections, store, recipe)
