@@ -11,14 +11,14 @@ def prepare_torch() -> None:
 
     By default OpenMP's threads spin while they wait. Beside other programs a thread that is waited for may not be
     running, and the others burn the very time that it needs: an epoch takes many times as long
-    (`python -m benchmarks waiting`). A few microseconds of spinning do no harm, and spare threads of small products
+    (`python -m benchmarks waiting`). A very short spin does little harm, and spares threads of small products
     from being put to sleep and woken hundreds of times.
 
     oneDNN compiles a kernel for each size of a product and keeps a thousand of them. Videos differ in length, so an
     epoch needs more, and would compile all of them again: one part in ten of its time.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "3000")  # of GNU, which torch brings on Linux
+        os.environ.setdefault("GOMP_SPINCOUNT", "300")  # of GNU, which torch brings on Linux
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("KMP_BLOCKTIME", "0")  # of Intel and LLVM: macOS, Windows, conda
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "20000")

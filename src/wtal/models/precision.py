@@ -1,4 +1,4 @@
-"""In how many bits a model multiplies its large arrays while it learns. At test models compute in single precision."""
+"""In how many bits a model multiplies its large arrays while it learns; a detector also at test, the others not."""
 
 from typing import Literal
 
