@@ -173,7 +173,7 @@ def _unpack(tensors: dict[str, Tensor], position: dict[str, Any], state: State) 
     random.setstate((version, tuple(internal), gauss))
     kind, *rest = position["random_numpy"]
     if type(rest[0]) is not int or not 0 <= rest[0] <= 624:  # numpy takes any, and reads beyond its state
-        raise InputError(f"numpy's random generator is at {rest[0]} of 624")
+        raise ValueError(f"numpy's random generator is at {rest[0]} of 624")
     np.random.set_state((kind, tensors["random.numpy"].numpy().astype(np.uint32), *rest))  # noqa: NPY002
 
 
@@ -182,19 +182,21 @@ def _refuse_other_optimizer(
 ) -> None:
     """Refuse settings and moments that the optimizer would take now and fail over at its next step."""
     for was, now in zip(groups, optimizer.param_groups, strict=True):
-        for key in {*was, *now} - {"params"}:
+        if other := {*was} ^ {*now}:
+            raise ValueError(f"it is of another optimizer, with {min(other)} or without")
+        for key in sorted({*was} - {"params"}):
             kinds = [_kind(group[key]) for group in (was, now)]
             if kinds[0] != kinds[1]:
-                raise InputError(f"the optimizer's {key} is {was[key]!r}")
+                raise ValueError(f"the optimizer's {key} is {was[key]!r}")
     parameters = [one for group in optimizer.param_groups for one in group["params"]]
     known = {"step", "exp_avg", "exp_avg_sq"}  # Adam's and AdamW's
     for number, entry in values.items():
         if lacking := known - {*entry}:
-            raise InputError(f"the optimizer's {min(lacking)} of parameter {number} is missing")
+            raise ValueError(f"the optimizer's {min(lacking)} of parameter {number} is missing")
         for key, value in entry.items():
             shape = tuple(value.shape) if isinstance(value, Tensor) else ()
             if shape not in ((), tuple(parameters[number].shape)) or key not in known:
-                raise InputError(f"the optimizer's {key} of parameter {number} has shape {shape}")
+                raise ValueError(f"the optimizer's {key} of parameter {number} has shape {shape}")
 
 
 def _kind(value: Any) -> Any:
@@ -206,11 +208,11 @@ def _kind(value: Any) -> Any:
 def _refuse_wrong_position(state: State) -> None:
     order, totals = state.order, state.totals
     if not all(type(number) is int and number >= 0 for number in (state.epoch, state.step)):
-        raise InputError(f"it is at epoch {state.epoch!r}, step {state.step!r}")
+        raise ValueError(f"it is at epoch {state.epoch!r}, step {state.step!r}")
     if order is not None and sorted(order) != list(range(len(order))):
-        raise InputError("its order of the videos does not have each of them once")
+        raise ValueError("its order of the videos does not have each of them once")
     if not all(_kind(value) == "number" for value in totals.values()):
-        raise InputError(f"its losses so far are {totals}")
+        raise ValueError(f"its losses so far are {totals}")
 
 
 def _finished(folder: Path) -> list[Path]:
