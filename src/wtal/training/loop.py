@@ -33,6 +33,7 @@ class Hooks:
     save_due: Callable[[], bool] = lambda: False
     """Whether it is time to write one."""
     targets_made: Callable[[Generation, int], Any] = lambda *_: None
+    step_ended: Callable[[], Any] = lambda: None
     epoch_ended: Callable[[dict[str, Any]], Any] = lambda _: None
     stop: Callable[[], bool] = lambda: False
     """Whether somebody wants training to end after this step."""
@@ -80,6 +81,7 @@ def fit(
             done = min(state.step * size, len(videos))
             means = {name: value / done for name, value in state.totals.items()}
             report(epoch, means)
+            hooks.step_ended()
             if stops:
                 hooks.save()
                 raise Interrupted
