@@ -105,14 +105,13 @@ def _floor(model: Detector, batches: list[Batch]) -> Callable[[], None]:
 
 
 def _test(console: Console, pair: Localizer, store: Store) -> None:
-    assert pair.teacher is not None
     names = store.names("test")
     both = {name: store.features(name) for name in names}
-    teacher = pair.teacher
+    teacher = pair.teachers[0]
     best = _best(
         {
-            "the teacher alone": lambda: [teacher(one) for one in both.values()],
-            "the pair": lambda: [pair(one) for one in both.values()],
+            "the first teacher alone": lambda: [teacher(one) for one in both.values()],
+            "with the detector and its teachers": lambda: [pair(one) for one in both.values()],
         }
     )
     _print(console, f"{len(names)} test videos, features to instances", "of the teacher's", best)

@@ -17,8 +17,6 @@ from wtal.typed import as_path, parse, plain
 from wtal.video.extractor import Extraction
 
 VERSION = 2
-#: where a detector's teacher lies, in the folder of the detector's own model
-TEACHER = "teacher"
 
 
 @dataclass(frozen=True)
@@ -41,17 +39,33 @@ class Card:
     extraction: Extraction | None = None
     """What the features were made with; None if that is not known."""
     pool: Pooling | None = None
-    """How the instances of a detector and of its teacher, which lies beside it, become one set; None: no teacher."""
+    """How the instances of a detector and of its teachers, which lie beside it, become one set; None: no detector."""
+    teachers: int = 1
+    """How many teachers a detector has; of no meaning without `pool`."""
     streams: Mapping[str, int] = field(default_factory=dict)
     """The widths of the streams that the features consist of, from left to right."""
     calibration: Calibration | None = None
     """How likely the class of an instance is right, of instances by this card's proposer; None: not known."""
     version: int = VERSION
 
+    @property
+    def offset(self) -> float:
+        """Where the first snippet starts on the clock of a video that does not say its own."""
+        return self.timebase.offset_snippets if self.offset_snippets is None else self.offset_snippets
+
 
 def model_folder(run: Path | str) -> Path:
     """Where the model of a run lies; a folder that holds a model is its own."""
     return Path(run) if (Path(run) / "model.json").is_file() else Path(run) / "model"
+
+
+def teacher_folder(folder: Path, number: int) -> Path:
+    """Where a detector's teacher lies in the folder of the detector's own model; teachers count from 0.
+
+    >>> [teacher_folder(Path("model"), number).as_posix() for number in range(2)]
+    ['model/teacher', 'model/teacher-2']
+    """
+    return folder / ("teacher" if not number else f"teacher-{number + 1}")
 
 
 def write_card(folder: Path, card: Card) -> None:

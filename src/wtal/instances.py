@@ -202,6 +202,18 @@ class Instances:
         """The same segments and classes with other scores."""
         return self.unchecked(self.segments, scores, self.class_ids, self.unit, self.names)
 
+    def moved(self, by: float) -> "Instances":
+        """The same instances later by so much, in their unit.
+
+        >>> Instances([[1.0, 2.0]]).moved(-0.5).segments.tolist()
+        [[0.5, 1.5]]
+        """
+        return self.at(self.segments + by)
+
+    def at(self, segments: Float[np.ndarray, "n 2"]) -> "Instances":
+        """The same instances at other places."""
+        return Instances.unchecked(segments, self.scores, self.class_ids, self.unit, self.names)
+
     def order(self) -> Int[np.ndarray, " n"]:
         """Indices in the order that is used everywhere: best score first, ties by start, then end, then class."""
         return np.lexsort((self.class_ids, self.ends, self.starts, -self.scores))

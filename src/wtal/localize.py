@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int, Shaped
 
-from wtal.card import TEACHER, Card, model_folder, read_card, write_card
+from wtal.card import Card, model_folder, read_card, teacher_folder, write_card
 from wtal.data.arrays import LARGEST, usable
 from wtal.data.store import Store
 from wtal.decide import LEAST_CONFIDENCE, Decision, decide
@@ -31,6 +31,8 @@ from wtal.video.pipeline import video_features
 from wtal.video.snippets import Sampling
 
 if TYPE_CHECKING:
+    import torch
+
     from wtal.models.protocol import Model
 
 
@@ -65,12 +67,12 @@ class Localizer:
 
     model: "Model"
     card: Card
-    teacher: "Localizer | None" = None
-    """Of a detector: the model whose boxes have taught it, and that finds instances together with it."""
+    teachers: "tuple[Localizer, ...]" = ()
+    """Of a detector: the models whose boxes have taught it, and that find instances together with it."""
 
     @classmethod
     def load(cls, run: Path | str, *, device: str = "auto") -> "Localizer":
-        """The model of a finished run, with its teacher if it has one.
+        """The model of a finished run, with its teachers if it has any.
 
         Args:
             run: The run's folder, or its folder `model` copied anywhere.
@@ -97,8 +99,15 @@ class Localizer:
         ):
             model = build(card.model, n, d, streams=card.streams, stream_weights=card.stream_weights, **options)
             model.load_state_dict(load_file(weights))
-        teacher = None if card.pool is None else cls.load(folder / TEACHER, device=device)
-        return cls(model.to(choose_device(device)).eval(), card, teacher)
+        n_teachers = 0 if card.pool is None else card.teachers
+        teachers = tuple(cls.load(teacher_folder(folder, number), device=device) for number in range(n_teachers))
+        return cls(model.to(choose_device(device)).eval(), card, teachers)
+
+    def to(self, device: "torch.device") -> None:
+        """Move the model and its teachers to a device."""
+        self.model.to(device)
+        for teacher in self.teachers:
+            teacher.to(device)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -171,10 +180,12 @@ class Localizer:
 
     def look(self, name: str, features: Shaped[np.ndarray, "..."]) -> Sight:
         """What the model sees in one video, from which instances are made by its settings or by others."""
-        if self.teacher is None or self.card.pool is None:
+        if self.card.pool is None:
             return Sight(self.maps(name, features), self.card.proposer)
-        teacher = self.teacher.look(name, features)
-        return Sight(self.candidates(name, features), self.card.proposer, teacher, self.card.pool)
+        teachers = tuple(
+            replace(one.look(name, features), later=one.card.offset - self.card.offset) for one in self.teachers
+        )
+        return Sight(self.candidates(name, features), self.card.proposer, teachers, self.card.pool)
 
     def candidates(self, name: str, features: Shaped[np.ndarray, "..."]) -> Candidates:
         """The boxes that a detector finds by itself, in snippets."""

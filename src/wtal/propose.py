@@ -47,6 +47,11 @@ class Proposals:
     #: which candidates made each instance; None where suppression chose among them instead
     fused: Fused | None
 
+    def moved(self, by: float) -> "Proposals":
+        """The same so many snippets later."""
+        fused = None if self.fused is None else replace(self.fused, instances=self.fused.instances.moved(by))
+        return Proposals(self.instances.moved(by), self.candidates.moved(by), fused)
+
     def __repr__(self) -> str:
         how = "suppressed" if self.fused is None else "fused"
         return f"Proposals({self.instances!r}, {how} from {len(self.candidates.instances)} candidates)"

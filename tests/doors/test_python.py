@@ -55,6 +55,7 @@ CALLS = {
     "wtal.read_recipe(None)": "recipe must be a path",
     "wtal.train('demo', None)": "data must be a path, got None",
     "wtal.train('demo', 'store', seed='first')": "seed must be a whole number",
+    "wtal.train('demo', store, teacher=5)": "teacher must be a path, got 5",
     "wtal.train('demo', store, 'taken')": r"taken holds a run already: `resume=True` goes on with it, `run=DIR` starts",
 }
 SETUP = """

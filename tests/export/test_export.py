@@ -63,7 +63,7 @@ def test_the_card_says_what_was_measured_and_nothing_of_the_machine(pair, store,
     assert f"{measured['n_videos']} videos" in card
     assert all(f"`{name}`" in card for name in store.classes)
     assert "`my-store`" in card
-    assert "teacher (rskp)" in card
+    assert "together with its teacher: `rskp` in `teacher/`" in card
     assert str(store.path.parent) not in card
     assert str(tmp_path) not in card
 
@@ -201,7 +201,7 @@ def test_graphs_of_a_pair_say_what_torch_says(pair, store, tmp_path):
     python("-m", "wtal", "export", pair.path, tmp_path / "out", "--onnx")
     localizer = Localizer.load(pair.path, device="cpu")
     features = store.features(store.names("test")[0])[:53].astype(np.float32)
-    (want,) = localizer.teacher.maps("a", features)
+    (want,) = localizer.teachers[0].maps("a", features)
     session = runtime.InferenceSession(str(tmp_path / "out" / "teacher" / "model.onnx"))
     tcam, attention, scores = session.run(None, {"features": features})
     np.testing.assert_allclose(tcam[:, : len(store.classes)], want.tcam, atol=1e-4)

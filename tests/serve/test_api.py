@@ -49,8 +49,9 @@ def test_live_settings_give_exactly_what_the_library_gives(client, runs, store, 
 @pytest.mark.parametrize("settings", SETTINGS[:4], ids=str)
 def test_of_a_pair_the_settings_are_the_teachers(client, runs, store, settings):
     pair = Localizer.load(runs["pair"])
-    card = replace(pair.teacher.card, proposer=changed(pair.teacher.card.proposer, **settings))
-    pair = replace(pair, teacher=replace(pair.teacher, card=card))
+    (teacher,) = pair.teachers
+    card = replace(teacher.card, proposer=changed(teacher.card.proposer, **settings))
+    pair = replace(pair, teachers=(replace(teacher, card=card),))
     for name in store.names()[:3]:
         answer = client("pair").get("/api/video", params={"run": "pair", "name": name, **query(settings)}).json()
         found = pair(store.features(name), store.timebase(name), duration_s=store.duration_s(name))

@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from wtal.data.store import Store
 from wtal.errors import InputError, Interrupted
 from wtal.formats import read_predictions
 from wtal.localize import Localizer
+from wtal.pool import Pooling
 from wtal.propose import RELEASED
 from wtal.training import Execution, Run, read_recipe, train
 from wtal.training.boxes import read_boxes
@@ -68,11 +70,11 @@ def test_boxes_are_of_the_tags_with_weights_up_to_1(run: Path, store: Store) -> 
 def test_the_pair_finds_what_either_finds_and_needs_nothing_else(run: Path, store: Store, tmp_path: Path) -> None:
     shutil.copytree(run / "model", tmp_path / "copied")
     pair = Localizer.load(tmp_path / "copied")
-    assert pair.teacher is not None
+    (teacher,) = pair.teachers
     for name in store.names("test"):
         features = store.features(name)
         own = pair.card.proposer.combine(pair.candidates(name, features)).instances
-        from_teacher = pair.teacher.found(name, features)
+        from_teacher = teacher.found(name, features)
         both = pair.found(name, features)
         known = {tuple(segment) for part in (own, from_teacher) for segment in part.segments.round(6).tolist()}
         assert {tuple(segment) for segment in both.segments.round(6).tolist()} <= known
@@ -114,6 +116,17 @@ def test_a_detector_without_a_teacher_and_a_teacher_without_a_detector_are_refus
         train(Run(whole_run).path / "config.yaml", store, tmp_path / "base", teacher=whole_run, execution=ONE)
     with pytest.raises(InputError, match="holds no trained model"):
         train(recipe, store, tmp_path / "wrong", teacher=tmp_path, execution=ONE)
+
+
+def test_a_wrong_number_of_teachers_is_refused_before_any_is_trained(
+    recipe: Path, store: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "first.yaml").write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
+    two = tmp_path / "two.yaml"
+    two.write_text(recipe.read_text().replace("pool: {weight: 0.5}", "pool: {teacher_weights: [1.0, 0.5]}"))
+    with pytest.raises(InputError, match="teacher_weights are 2 for 1 teacher:"):
+        train(two, store, tmp_path / "run", teacher=tmp_path / "first.yaml", execution=ONE)
+    assert not (tmp_path / "first-seed0").exists()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +181,7 @@ def test_a_recipe_may_name_its_teacher_whose_run_is_not_taken_for_other_data(
 ) -> None:
     first, both = tmp_path / "first.yaml", tmp_path / "both.yaml"
     first.write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
-    both.write_text(recipe.read_text().replace("least_weight: 0.4", f"least_weight: 0.4, teacher: {first}"))
+    both.write_text(recipe.read_text().replace("least_weight: 0.4", f"least_weight: 0.4, teachers: [{first}]"))
     train(both, store, tmp_path / "pair", execution=ONE)
     train(recipe, store, tmp_path / "given", teacher=tmp_path / "first-seed0", execution=ONE)
     found = [(tmp_path / one / "predictions.json").read_bytes() for one in ("pair", "given")]
@@ -179,6 +192,40 @@ def test_a_recipe_may_name_its_teacher_whose_run_is_not_taken_for_other_data(
     train(both, store, tmp_path / "third", execution=ONE)
     with pytest.raises(InputError, match="first-seed0 was trained on another data set"):
         train(both, other_store, tmp_path / "other", execution=ONE)
+
+
+def test_two_teachers_vote_beside_the_detector_on_one_clock(
+    recipe: Path, store: Store, whole_run: Path, tmp_path: Path
+) -> None:
+    """The second one's snippets start half a snippet earlier: what it finds is moved, in the boxes and at test."""
+    late = tmp_path / "late"
+    shutil.copytree(whole_run, late)
+    card = json.loads((late / "model" / "model.json").read_text())
+    card["offset_snippets"] = -0.5
+    (late / "model" / "model.json").write_text(json.dumps(card))
+    made = train(recipe, store, tmp_path / "run", teacher=[whole_run, late], execution=ONE)
+    assert [path.name for path in made.teachers] == ["teacher", "teacher-2"]
+    alone = train(recipe, store, tmp_path / "alone", teacher=whole_run, execution=ONE)
+    name = store.names("train")[0]
+    moved = train(recipe, store, tmp_path / "moved", teacher=late, execution=ONE)
+    boxes, later, between = (read_boxes(run.boxes, store, "train")[0].segments for run in (alone, moved, made))
+    np.testing.assert_allclose(later, (boxes - 0.5).clip(min=0), atol=1e-3)
+    np.testing.assert_allclose(between, (boxes - 0.25).clip(min=0), atol=1e-3)  # they agree on what lies between
+
+    shutil.rmtree(late)
+    pair = Localizer.load(made.path)
+    features = store.features(name)
+    found = pair.look(name, features)()
+    first, second = (teacher.instances for teacher in found.teachers)
+    np.testing.assert_allclose(second.segments, first.segments - 0.5)
+    assert {tuple(ends) for ends in second.segments.tolist()} & {
+        tuple(ends) for ends in found.instances.segments.tolist()
+    }
+    with pytest.raises(InputError, match="teacher_weights are 1 for 2 teachers"):
+        replace(pair, card=replace(pair.card, pool=Pooling(teacher_weights=(1.0,)))).found(name, features)
+    shutil.rmtree(made.teachers[1])
+    with pytest.raises(InputError, match="teacher-2 holds no trained model"):
+        Localizer.load(made.path)
 
 
 def test_loading_a_model_draws_no_random_numbers(run: Path) -> None:

@@ -88,7 +88,7 @@ def test_who_found_it_is_said_of_a_detector_and_its_teacher(localizer):
     from wtal.maps import ActivationMap
 
     teacher = Sight((ActivationMap("a", tcam, np.ones(1)),), Proposer())
-    pair = Sight(Candidates(own, np.ones(2)), Proposer(), teacher, Pooling())
+    pair = Sight(Candidates(own, np.ones(2)), Proposer(), (teacher,), Pooling())
     footage = Footage("a", np.ones((30, 1)), localizer.card.timebase, 100.0)
     made = payload(localizer, footage, sight=pair)
     by = {round(one["start"]): one["found_by"] for one in made["instances"]}

@@ -240,7 +240,7 @@ def _with_videos(
     except KeyboardInterrupt:
         stopped = True
     finally:  # what is done is given, whatever happened to the rest
-        cut = None if localizer.teacher is not None else proposer.cut
+        cut = None if localizer.teachers else proposer.cut
         for name, seen in found.items():
             print_found(str(files[name]), seen, choice(seen.instances), localizer.classes, top, cut)
         if output is not None and found:

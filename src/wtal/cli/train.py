@@ -36,8 +36,8 @@ class RunOptions:
     """Takes the place of the recipe's seed."""
     resume: bool = False
     """Go on with the run in that folder, to the same result as if it had never stopped."""
-    teacher: Path | None = None
-    """Of a detector: the finished run that it learns from; or the recipe of one, which is trained first (into
+    teacher: tuple[Path, ...] = ()
+    """Of a detector: the finished runs that it learns from; or the recipe of one, which is trained first (into
     RECIPE-seedN beside the run's folder, and reused if it is there); by default the recipe's own."""
     corrections: Path | None = None
     """What wtal serve --edit has saved: the corrected training videos' segments are learned from, the tags of the
@@ -108,10 +108,10 @@ def _check_before_extraction(recipe_path: Path, options: RunOptions, tagging: Ta
 
     recipe = read_recipe(recipe_path)
     run = Run(options.run or options.folder(recipe_path, recipe))
-    taught_by = options.teacher or run.first_stage(recipe)
-    run.check_teacher(recipe, taught_by)
-    if taught_by is not None:
-        teacher_recipe(taught_by)
+    taught_by = options.teacher or run.first_stages(recipe)
+    run.check_teachers(recipe, taught_by)
+    for teacher in taught_by:
+        teacher_recipe(teacher)
     if options.corrections is not None:
         read_annotations(options.corrections)
     if options.fold is not None:

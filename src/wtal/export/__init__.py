@@ -1,7 +1,7 @@
 """A trained model to hand on: a folder that `Localizer.load` takes wherever it is copied, with a card for people.
 
 DIR/model.json          what has to be known beside the weights, with the calibration if there is one
-DIR/model.safetensors   the weights; in teacher/ the same of a detector's teacher
+DIR/model.safetensors   the weights; in teacher/, teacher-2/, … the same of a detector's teachers
 DIR/classes.txt         the class names, one a line, in the order of their numbers
 DIR/config.yaml         the recipe
 DIR/evaluation.json     the scores on the run's test videos
@@ -12,7 +12,7 @@ DIR/model.onnx          the network alone, if asked for
 import shutil
 from pathlib import Path
 
-from wtal.card import TEACHER, model_folder, read_card
+from wtal.card import model_folder, read_card, teacher_folder
 from wtal.errors import InputError
 from wtal.export.readme import card_text
 from wtal.files import copy_whole
@@ -47,8 +47,8 @@ def export(run: Path | str, folder: Path | str, *, onnx: bool = False, overwrite
             if (run / name).is_file():
                 shutil.copyfile(run / name, made / name)
         outputs = _write_graphs(made, localizer) if onnx else {}
-        teacher = None if localizer.teacher is None else localizer.teacher.card
-        text = card_text(card, Run(run), teacher=teacher, outputs=outputs)
+        teachers = [teacher.card for teacher in localizer.teachers]
+        text = card_text(card, Run(run), teachers=teachers, outputs=outputs)
         (made / "README.md").write_text(text, encoding="utf-8")
 
     copy_whole(model_folder(run), folder, finish)
@@ -59,7 +59,9 @@ def _write_graphs(folder: Path, localizer: Localizer) -> dict[str, tuple[str, ..
     """The outputs of each graph by the name of its file."""
     from wtal.export.onnx import write_onnx
 
-    parts = {"model.onnx": localizer}
-    if localizer.teacher is not None:
-        parts[f"{TEACHER}/model.onnx"] = localizer.teacher
-    return {name: write_onnx(folder / name, part.model, part.card) for name, part in parts.items()}
+    parts = {folder: localizer}
+    parts |= {teacher_folder(folder, number): one for number, one in enumerate(localizer.teachers)}
+    return {
+        (place.relative_to(folder) / "model.onnx").as_posix(): write_onnx(place / "model.onnx", part.model, part.card)
+        for place, part in parts.items()
+    }

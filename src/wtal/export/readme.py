@@ -1,10 +1,11 @@
 """The card of an exported model, in Markdown: what it is, how to use it, how good it is, what it cannot do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
-from wtal.card import Card
+from wtal.card import Card, teacher_folder
 from wtal.training.run import Run
 from wtal.video.extractor import EXTRAS
 
@@ -18,16 +19,18 @@ _OUTPUTS = {
 }
 
 
-def card_text(card: Card, run: Run, *, teacher: Card | None, outputs: Mapping[str, tuple[str, ...]]) -> str:
+def card_text(card: Card, run: Run, *, teachers: Sequence[Card], outputs: Mapping[str, tuple[str, ...]]) -> str:
     """The card of a model, from its own record and what its run knows.
 
     Args:
         card: What has to be known beside the weights.
         run: The run's folder; what it lacks is not told.
-        teacher: The card of a detector's teacher.
+        teachers: The cards of a detector's teachers.
         outputs: The outputs of each ONNX graph, by the name of its file.
     """
-    pair = "" if teacher is None else f", a detector, together with its teacher ({teacher.model}), in `teacher/`"
+    told = [f"{_code(one.model)} in `{teacher_folder(Path(), n)}/`" for n, one in enumerate(teachers)]
+    whose = "its teacher" if len(told) == 1 else "its teachers"
+    pair = f", a detector, together with {whose}: {', '.join(told)}" if told else ""
     parts = [
         "---\nlibrary_name: wtal\ntags: [temporal-action-localization, weak-supervision, video]\n---",
         "# Temporal action localization, learned from tags",

@@ -69,6 +69,15 @@ class Candidates:
         found = self.instances
         return Candidates(found.scored(weight * found.scores), weight * self.inner)
 
+    def of_classes(self, class_ids: Int[np.ndarray, " k"]) -> "Candidates":
+        """Those of these classes alone."""
+        chosen = np.isin(self.instances.class_ids, class_ids)
+        return Candidates(self.instances[chosen], self.inner[chosen])
+
+    def moved(self, by: float) -> "Candidates":
+        """The same candidates so many snippets later."""
+        return Candidates(self.instances.moved(by), self.inner)
+
     @classmethod
     def concat(cls, parts: Sequence["Candidates"]) -> "Candidates":
         """All candidates of `parts`: one per class, or one per curve where several curves are cut (WUM)."""

@@ -89,7 +89,7 @@ class Served:
     def payload(self, name: str, settings: Mapping[str, Any], url: str | None, kind: str | None) -> dict[str, Any]:
         """What the page shows of a video, by the run's own settings or with others in place of some.
 
-        Of a detector and its teacher, the settings are those of the teacher, which is what cuts and fuses.
+        Of a detector and its teachers, the settings are those of the first teacher, whose curves are shown.
         """
         footage = replace(Footage.of_store(self.store, name, self.truth), url=url, type=kind)
 
@@ -104,7 +104,7 @@ class Served:
 
 
 def with_settings(sight: Sight, settings: Mapping[str, Any]) -> Sight:
-    """The same sight with other settings of the model, or of the teacher if it is a detector's."""
-    if sight.teacher is not None:
-        return replace(sight, teacher=with_settings(sight.teacher, settings))
+    """The same sight with other settings of the model, or of the first teacher if it is a detector's."""
+    if sight.teachers:
+        return replace(sight, teachers=(with_settings(sight.teachers[0], settings), *sight.teachers[1:]))
     return replace(sight, proposer=changed(sight.proposer, **settings))

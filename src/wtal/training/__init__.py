@@ -1,5 +1,6 @@
 """Training: a recipe and a store of features in, a run's folder with a trained model out."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from wtal.progress import Progress, silent
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.execution import Execution, leads
 from wtal.training.run import Run
-from wtal.typed import checked, wanted_type
+from wtal.typed import as_path, checked, wanted_type
 
 if TYPE_CHECKING:
     from wtal.training.session import Session
@@ -37,7 +38,7 @@ def train(
     *,
     seed: int | None = None,
     resume: bool = False,
-    teacher: Path | str | None = None,
+    teacher: Path | str | Sequence[Path | str] | None = None,
     corrections: Path | str | None = None,
     execution: Execution = Execution(),  # noqa: B008  frozen
     progress: Progress | bool = True,
@@ -54,7 +55,8 @@ def train(
         resume: Whether the run in that folder continues from its newest checkpoint, to the same bits as if it had
             never stopped; it starts if there is none.
         teacher: Of a detector: the finished run whose instances it is taught; or the recipe of one, which is trained
-            first, in a folder beside the run's (RECIPE-seedN, reused if it is there). By default the recipe's own.
+            first, in a folder beside the run's (RECIPE-seedN, reused if it is there). Or several of
+            these. By default the recipe's own.
         corrections: What people have said happens when in some of the training videos: a file that wtal serve --edit
             has saved, or annotations. A run that is resumed keeps those that it began with.
         execution: Where and how it is computed.
@@ -80,13 +82,15 @@ def train(
         run = default_run(name, asked.seed if seed is None else seed)
     store = data if isinstance(data, Store) else Store.open(data)
     said = None if corrections is None else Path(corrections)
+    given = teacher if isinstance(teacher, (list, tuple)) else () if teacher is None else (teacher,)
+    teachers = [as_path(one, "teacher") for one in given]
     hook = silent if isinstance(progress, bool) else progress
     with (
         in_group(execution) as session,
         # of several processes that torchrun has started one speaks
         showing("epochs", main="training") if progress is True and leads() else nullcontext(hook) as heard,
     ):
-        return _stages(session, asked, store, Run(Path(run)), seed, resume, teacher, said, heard)
+        return _stages(session, asked, store, Run(Path(run)), seed, resume, teachers, said, heard)
 
 
 def _stages(
@@ -96,24 +100,29 @@ def _stages(
     run: Run,
     seed: int | None,
     resume: bool,
-    teacher: Path | str | None,
+    teachers: Sequence[Path | str],
     corrections: Path | None,
     progress: Progress,
 ) -> Run:
-    """The run, after that of its teacher where one has to be trained first. The leading process decides that."""
+    """The run, after those of its teachers that have to be trained first. The leading process decides that."""
     with held(run.path) if session.group.leads else nullcontext():
-        teacher = session.group.told(teacher or run.first_stage(asked))
-        first = session.group.told(None if teacher is None else teacher_recipe(teacher))
-        if teacher is not None and first is not None:
+        trained = []
+        taught_by = session.group.told(tuple(teachers) or run.first_stages(asked))
+        if session.group.leads:
+            run.check_teachers(asked, taught_by)  # before any of them is trained
+        for teacher in taught_by:
+            first = session.group.told(teacher_recipe(teacher))
+            if first is None:
+                trained.append(Path(teacher))
+                continue
             first = first.with_seed(asked.seed if seed is None else seed)
             earlier = Run(run.path.parent / default_run(_stem(teacher, store), first.seed).name)
             earlier.refuse_other_work(first, store)
             if session.group.told(not earlier.ended):
-                _stages(session, first, store, earlier, None, True, None, corrections, progress)
-            teacher = earlier.path
-        given = None if teacher is None else Path(teacher)
+                _stages(session, first, store, earlier, None, True, (), corrections, progress)
+            trained.append(earlier.path)
         return session(
-            asked, store, run, seed=seed, resume=resume, teacher=given, corrections=corrections, progress=progress
+            asked, store, run, seed=seed, resume=resume, teachers=trained, corrections=corrections, progress=progress
         )
 
 

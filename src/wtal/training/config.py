@@ -82,12 +82,12 @@ class TargetSettings:
 
 @dataclass(frozen=True)
 class BoxSettings:
-    """Which of the instances that a teacher finds in the training videos become boxes for a detector."""
+    """Which of the instances that its teachers find in the training videos become boxes for a detector."""
 
     least_weight: float = 0.3
     """A box's weight is its score over the best one of its class in the video; boxes of less weight are left out."""
-    teacher: str | None = None
-    """The recipe of the teacher that is trained first if none is given; null: one has to be given."""
+    teachers: tuple[str, ...] = ()
+    """The recipes of the teachers that are trained first if none are given; empty: they have to be given."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.least_weight <= 1:
@@ -119,7 +119,7 @@ class LocalizeSettings:
     segments: int | None = None
     """How many snippets of a longer video the model is shown, evenly spread; null: all."""
     pool: Pooling | None = None
-    """How a detector's instances and its teacher's become one set; null: the model has no teacher."""
+    """How a detector's instances and its teachers' become one set; null: the model is no detector."""
     protocols: tuple[str, ...] = ("thumos14", "thumos14-paper")
     confidence_folds: int = 0
     """Where no test video carries a tag, confidence is fitted to training videos: so many models are trained besides,

@@ -6,7 +6,7 @@ RUN/metrics.jsonl       one line per epoch, and one per generation of labels
 RUN/tensorboard/        the same as curves, if asked for
 RUN/checkpoints/        the newest two
 RUN/targets/            each generation of pseudo labels
-RUN/model/              the trained model, for Localizer.load; in teacher/ that of a detector's teacher
+RUN/model/              the trained model, for Localizer.load; in teacher/, teacher-2/, … those of a detector's teachers
 RUN/corrections.json    the corrected videos that were learned from, if any
 RUN/boxes.json          what a detector is taught, in seconds; a box's score is its weight
 RUN/predictions.json    its instances in the test videos, in seconds
@@ -17,20 +17,22 @@ RUN/evaluation.json     their scores, {} where the truth is not known; written l
 
 import json
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
-from wtal.card import TEACHER
+from wtal.card import model_folder, teacher_folder
 from wtal.data.store import Store
 from wtal.errors import InputError
 from wtal.evaluate import score
-from wtal.files import written_whole
+from wtal.files import copy_whole, written_whole
 from wtal.formats import read_predictions
 from wtal.instances import Instances
 from wtal.reading import from_json, read_json_object, read_text, refusing
@@ -120,20 +122,30 @@ class Run:
         return self.path / "boxes.json"
 
     @property
-    def teacher(self) -> Path:
-        """Where the copy of a detector's teacher lies."""
-        return self.path / "model" / TEACHER
+    def teachers(self) -> tuple[Path, ...]:
+        """Where the copies of a detector's teachers lie."""
+        places = (teacher_folder(self.path / "model", number) for number in count())
+        return tuple(takewhile(Path.is_dir, places))
 
-    def first_stage(self, recipe: Recipe) -> str | None:
-        """The recipe of the teacher that has to be trained first, if the recipe names one and the run has none yet."""
-        return None if recipe.boxes is None or self.boxes.exists() else recipe.boxes.teacher
+    def take_teachers(self, teachers: Sequence[Path]) -> None:
+        """Copy a detector's teachers into the run, which then needs nothing from elsewhere."""
+        for before in reversed(self.teachers):  # of an attempt that was cut short
+            shutil.rmtree(before)
+        for number, one in enumerate(teachers):
+            copy_whole(model_folder(one), teacher_folder(self.path / "model", number))
 
-    def check_teacher(self, recipe: Recipe, given: Path | str | None) -> None:
-        """Refuse a teacher for a model that is no detector, and a detector that has none yet and is given none."""
-        if recipe.boxes is None and given is not None:
+    def first_stages(self, recipe: Recipe) -> tuple[str, ...]:
+        """The recipes of the teachers that have to be trained first, if the recipe names any and the run has none."""
+        return () if recipe.boxes is None or self.boxes.exists() else recipe.boxes.teachers
+
+    def check_teachers(self, recipe: Recipe, given: Sequence[Path | str]) -> None:
+        """Refuse teachers for a model that is no detector, and a detector that is given too many or too few."""
+        if recipe.boxes is None and given:
             raise InputError(f"a teacher is for detectors, and {recipe.model} is none (its recipe has no boxes)")
-        if recipe.boxes is not None and given is None and not self.boxes.exists():
+        if recipe.boxes is not None and not given and not self.boxes.exists():
             raise InputError("this recipe teaches a detector and needs a trained run to learn from: `teacher=RUN`")
+        if given and recipe.test.pool is not None:
+            recipe.test.pool.refuse_other_number(len(given))
 
     @property
     def evaluation(self) -> dict[str, Any] | None:

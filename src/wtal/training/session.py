@@ -4,7 +4,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +12,11 @@ from typing import Any
 
 import torch
 
-from wtal.card import Card, model_folder
+from wtal.card import Card
 from wtal.data.store import Store
 from wtal.devices import choose_device
 from wtal.engine import EngineOptions
 from wtal.errors import DataWarning, InputError
-from wtal.files import copy_whole
 from wtal.formats import write_predictions
 from wtal.instances import Instances
 from wtal.localize import Localizer
@@ -25,6 +24,7 @@ from wtal.machine import keeping_memory
 from wtal.models import MODELS, build
 from wtal.models.protocol import Model
 from wtal.named import look_up
+from wtal.pool import Pooling
 from wtal.progress import Progress, adapted, silent
 from wtal.training import checkpoint
 from wtal.training.boxes import find_boxes, read_boxes
@@ -72,30 +72,31 @@ class Session:
         *,
         seed: int | None,
         resume: bool,
-        teacher: Path | None,
+        teachers: Sequence[Path],
         corrections: Path | None,
         progress: Progress,
     ) -> Run:
         """Begin a run or go on with one, and train it to the end."""
         begins = None
         if self.group.leads:
-            begins = beginning_of(recipe, store, run, seed, resume, teacher, corrections, self.execution)
+            begins = beginning_of(recipe, store, run, seed, resume, teachers, corrections, self.execution)
         start: Start = self.group.told(begins)
         if store.fingerprint != start.data:
             raise InputError(f"{store.path} is not the data set that the leading process has; copy it from there")
         self._train_folds(start.recipe, store, run, progress)
         corrected = on_grid(start.corrected, store, start.recipe.test.offset_snippets)
         videos = Videos(store, start.recipe.train_split, self.where, corrected=corrected)
-        with keeping_memory(), _reproducible(self.where, start.threads):
+        with keeping_memory() as release, _reproducible(self.where, start.threads):
             _train(
                 run,
                 videos,
                 start,
-                teacher=teacher,
+                teachers=teachers,
                 corrections=corrections,
                 execution=self.execution,
                 progress=progress,
                 group=self.group,
+                step_ended=release,
             )
         return run
 
@@ -114,7 +115,7 @@ class Session:
                     run.fold(number, of),
                     seed=None,
                     resume=True,
-                    teacher=None,
+                    teachers=(),
                     corrections=None,  # a corrected video may be among those that are held out: tags alone
                     progress=adapted(progress, held_out=part),
                 )
@@ -125,11 +126,12 @@ def _train(
     videos: Videos,
     start: Start,
     *,
-    teacher: Path | None,
+    teachers: Sequence[Path],
     corrections: Path | None,
     execution: Execution,
     progress: Progress,
     group: Group,
+    step_ended: Callable[[], None],
 ) -> None:
     recipe, store, where = start.recipe, videos.store, videos.device
     state = _fresh_state(recipe, store, where)
@@ -148,13 +150,14 @@ def _train(
             run.begin(recipe, about)
         run.rewind_log(state.epoch, state.generations.epoch)
     if recipe.boxes is not None:
-        videos.boxes = _boxes(run, recipe, recipe.boxes, videos, start.corrected, teacher, progress, group)
+        videos.boxes = _boxes(run, recipe, recipe.boxes, videos, start.corrected, teachers, progress, group)
     wanted = execution.tensorboard and group.leads
     with curves(run.path) if wanted else nullcontext(_nothing) as draw:
         with _asked_to_stop() as stop:
             hooks = Hooks(stop=stop)
             if group.leads:
                 hooks = _hooks(run, recipe, state, videos, execution, stop, progress, draw)
+            hooks = replace(hooks, step_ended=step_ended)
             workers = start.threads if len(videos) > MANY_VIDEOS else 1
             engine = EngineOptions(execution.engine, execution.address).open().ready()
             workers = 1 if engine.remote else workers  # there are processes enough
@@ -237,6 +240,7 @@ def _hooks(
 
 
 def _localizer(run: Run, recipe: Recipe, store: Store, model: Model) -> Localizer:
+    teachers = () if recipe.test.pool is None else tuple(map(Localizer.load, run.teachers))
     card = Card(
         recipe.model,
         store.classes,
@@ -249,9 +253,10 @@ def _localizer(run: Run, recipe: Recipe, store: Store, model: Model) -> Localize
         segments=recipe.test.segments,
         extraction=read_extraction(store.extraction),
         pool=recipe.test.pool,
+        teachers=len(teachers) or 1,
         streams=store.streams,
     )
-    return Localizer(model.eval(), card, None if recipe.test.pool is None else Localizer.load(run.teacher))
+    return Localizer(model.eval(), card, teachers)
 
 
 def _evaluate_on_the_way(
@@ -287,31 +292,31 @@ def _boxes(
     settings: BoxSettings,
     videos: Videos,
     corrected: Mapping[str, Instances],
-    teacher: Path | None,
+    teachers: Sequence[Path],
     progress: Progress,
     group: Group,
 ) -> tuple[Instances, ...]:
-    """What a detector is taught: the teacher's boxes, each process finds those of its part of the videos.
-
-    The teacher is copied into the run, which then needs nothing from elsewhere.
-    """
+    """What a detector is taught: its teachers' boxes, each process finds those of its part of the videos."""
     if group.told(not run.boxes.exists()):
-        if group.leads and teacher is not None:
-            copy_whole(model_folder(teacher), run.teacher)
-        localizer: Localizer = group.told(Localizer.load(run.teacher, device="cpu") if group.leads else None)
-        moved: Localizer | None = localizer
-        while moved is not None:
-            moved.model.to(videos.device)
-            moved = moved.teacher
+        if group.leads and teachers:
+            run.take_teachers(teachers)
+        loaded = [Localizer.load(one, device="cpu") for one in run.teachers] if group.leads else []
+        localizers: list[Localizer] = group.told(loaded)
+        for one in localizers:
+            one.to(videos.device)
+        pool = recipe.test.pool or Pooling()
         heard = adapted(progress if group.leads else silent, epoch=0)
         mine = group.part(videos.lengths)
-        said = on_grid(corrected, videos.store, recipe.test.offset_snippets)
-        found = group.gathered(find_boxes(localizer, videos, mine, settings, corrected=said, progress=heard))
+        found = group.gathered(
+            find_boxes(localizers, videos, mine, settings, pool, corrected=corrected, progress=heard)
+        )
         if group.leads:
             boxes = {name: one for part in found for name, one in part.items()}
             write_predictions(run.boxes, boxes, videos.store.classes)
     told: tuple[Instances, ...] = group.told(
-        read_boxes(run.boxes, videos.store, recipe.train_split) if group.leads else None
+        read_boxes(run.boxes, videos.store, recipe.train_split, offset_snippets=recipe.test.offset_snippets)
+        if group.leads
+        else None
     )
     return told
 

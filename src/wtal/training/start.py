@@ -1,7 +1,7 @@
 """Where a training begins or goes on: what has to hold before anything is computed or written."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def beginning_of(
     run: Run,
     seed: int | None,
     resume: bool,
-    teacher: Path | None,
+    teachers: Sequence[Path],
     corrections: Path | None,
     execution: Execution,
 ) -> Start:
@@ -52,7 +52,7 @@ def beginning_of(
     run.refuse_other_work(recipe, store)
     fast = chosen(recipe.precision, choose_device(execution.device))
     recipe = recipe.with_precision(run.recipe.precision if run.begun else fast)
-    _refuse_wrong_teacher(recipe, store, run, teacher)
+    _refuse_wrong_teachers(recipe, store, run, teachers)
     known = run.environment()
     corrected = _corrected(run, known, corrections, store, recipe)
     in_snippets = on_grid(corrected, store, recipe.test.offset_snippets)
@@ -72,17 +72,17 @@ def _with_seed(recipe: Recipe, run: Run, seed: int | None, resume: bool) -> Reci
     return recipe if seed is None else recipe.with_seed(seed)
 
 
-def _refuse_wrong_teacher(recipe: Recipe, store: Store, run: Run, teacher: Path | None) -> None:
-    """Make sure that a detector has a teacher that knows the same classes and features, and no other model has one."""
-    run.check_teacher(recipe, teacher)
-    if teacher is None:
-        return
-    card = read_card(teacher)
-    if card.classes != store.classes or card.dimensions != store.dimensions:
-        raise InputError(
-            f"the teacher {teacher} knows {len(card.classes)} classes and {card.dimensions} dimensions, the store "
-            f"{store.path} has {len(store.classes)} and {store.dimensions}; they must be the same, in the same order"
-        )
+def _refuse_wrong_teachers(recipe: Recipe, store: Store, run: Run, teachers: Sequence[Path]) -> None:
+    """Make sure that a detector's teachers know the same classes and features, and that no other model has any."""
+    run.check_teachers(recipe, teachers)
+    for teacher in teachers:
+        card = read_card(teacher)
+        if card.classes != store.classes or card.dimensions != store.dimensions:
+            raise InputError(
+                f"the teacher {teacher} knows {len(card.classes)} classes and {card.dimensions} dimensions, the store "
+                f"{store.path} has {len(store.classes)} and {store.dimensions}; "
+                "they must be the same, in the same order"
+            )
 
 
 def _corrected(

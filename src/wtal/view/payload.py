@@ -123,7 +123,7 @@ def payload(
     clock = footage.timebase.at(localizer.card.offset_snippets)
     drawn = _Drawn(clock, footage.duration_s, localizer.classes)
     confidence = localizer.card.calibration if _has_own_settings(sight, localizer) else None
-    cut = None if sight.teacher is not None else sight.proposer.cut
+    cut = None if sight.teachers else sight.proposer.cut
     instances = drawn.instances(found, confidence, len(footage.features), cut)
     best = list(dict.fromkeys(made["label"] for made in instances))
     shown = {*best[:MOST_CURVES], *(footage.tags or ())}
@@ -159,10 +159,10 @@ def payload(
 def settings_of(sight: Sight) -> Record:
     """The settings that can be changed while one looks, named as in recipes; null where one does not act.
 
-    Of a detector and its teacher they are the teacher's: that is what cuts curves and fuses candidates.
+    Of a detector and its teachers they are the first teacher's, whose curves are shown.
     """
-    if sight.teacher is not None:
-        return settings_of(sight.teacher)
+    if sight.teachers:
+        return settings_of(sight.teachers[0])
     combine = sight.proposer.combine
     fusion = vars(combine) if isinstance(combine, Fusion) else {}
     return {
@@ -177,15 +177,12 @@ def settings_of(sight: Sight) -> Record:
 
 def _has_own_settings(sight: Sight, localizer: Localizer) -> bool:
     """Whether nothing was changed: confidence was fitted to the model's own settings alone."""
-    if sight.proposer != localizer.card.proposer:
-        return False
-    below = sight.teacher, localizer.teacher
-    return below[0] is None or below[1] is None or _has_own_settings(below[0], below[1])
+    own = sight.proposer == localizer.card.proposer
+    return own and all(map(_has_own_settings, sight.teachers, localizer.teachers))
 
 
 def _by_nms(sight: Sight) -> Sight:
-    teacher = None if sight.teacher is None else _by_nms(sight.teacher)
-    return replace(sight, proposer=sight.proposer.by(Nms), teacher=teacher)
+    return replace(sight, proposer=sight.proposer.by(Nms), teachers=tuple(map(_by_nms, sight.teachers)))
 
 
 def changed(proposer: Proposer, *, levels: tuple[float, ...] | None = None, **settings: Any) -> Proposer:
@@ -261,22 +258,23 @@ class _Drawn:
 
 def _makers(found: Found) -> list[tuple[str | None, Proposals, int]]:
     """Who found each instance (None where there is one model alone), and which of that model's proposals it is."""
-    if found.teacher is None:
+    if found.origin is None:
         return [(None, found.own, number) for number in range(len(found.instances))]
-    teacher, own = found.teacher, found.own
-    places = {key: (teacher.own, number) for number, key in enumerate(_keys(teacher.instances))}
-    places |= {key: (own, number) for number, key in enumerate(_keys(own.instances))}
-    also = [_same(found.instances, other) for other in (teacher.instances, own.instances)]
+    own, teachers = found.own, found.teachers
+    places = [place for one in teachers for place in _makers(one)]
+    places += [("detector", own, number) for number in range(len(own.instances))]
+    taught = Instances.concat([one.instances for one in teachers])
+    also = [_same(found.instances, other) for other in (taught, own.instances)]
     makers: list[tuple[str | None, Proposals, int]] = []
-    for number, key in enumerate(_keys(found.instances)):
-        proposals, index = places[key]
+    for number, place in enumerate(found.origin):
+        _, proposals, index = places[place]
         by = "both" if also[0][number] and also[1][number] else "detector" if proposals is own else "teacher"
         makers.append((by, proposals, index))
     return makers
 
 
 def _keys(instances: Instances) -> list[tuple[float, float, int]]:
-    """Where an instance lies and what it is: all of it that pooling leaves as it was."""
+    """Where an instance lies and what it is."""
     return [
         (*ends, label) for ends, label in zip(instances.segments.tolist(), instances.class_ids.tolist(), strict=True)
     ]

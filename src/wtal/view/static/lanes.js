@@ -3,7 +3,11 @@
 import { clock, el, span } from "./dom.js";
 
 const MARKS = { whole_video: "fills the whole video", empty_flanks: "nothing around it to compare with" };
-const FOUND_BY = { teacher: "found by the first model", detector: "found by the detector", both: "found by both models" };
+const FOUND_BY = {
+  teacher: "not found by the detector, but by a teacher of it",
+  detector: "found by the detector alone",
+  both: "found by the detector and a teacher of it",
+};
 
 export const said = (one) => (one.confidence !== null && one.confidence !== undefined
   ? `${Math.round(100 * one.confidence)} %` : one.score.toFixed(2));
