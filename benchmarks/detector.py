@@ -18,8 +18,10 @@ from wtal.data.store import Store
 from wtal.forward import packed
 from wtal.instances import Instances
 from wtal.localize import Localizer
+from wtal.models.convolution import CellConvolution, OutputConvolution
 from wtal.models.detector import Detector
 from wtal.models.protocol import Batch
+from wtal.models.pyramid import PyramidNetwork
 from wtal.training import read_recipe
 
 BATCH = 4
@@ -80,9 +82,16 @@ def _floor(model: Detector, batches: list[Batch]) -> Callable[[], None]:
     sizes: list[tuple[int, int, int, bool]] = []
 
     def note(layer: torch.nn.Module, given: tuple[torch.Tensor, ...], made: torch.Tensor) -> None:
-        sizes.append((len(made), given[0].shape[1], made.shape[1], layer.in_features != D))  # type: ignore[arg-type]
+        n, width = given[0].shape
+        if isinstance(layer, PyramidNetwork):  # its first layer; nobody asks for the gradient of the features
+            sizes.append((n, width, layer.project.out_features, False))
+        elif isinstance(layer, CellConvolution):
+            sizes.append((n, 3 * width, made.shape[1], True))
+        else:
+            sizes.append((n, width, 3 * made.shape[1], True))
 
-    layers = [part for part in model.networks.modules() if isinstance(part, torch.nn.Linear)]
+    kinds = (PyramidNetwork, CellConvolution, OutputConvolution)
+    layers = [part for part in model.networks.modules() if isinstance(part, kinds)]
     hooks = [layer.register_forward_hook(note) for layer in layers]
     with torch.no_grad():
         for one in batches:
@@ -98,7 +107,7 @@ def _floor(model: Detector, batches: list[Batch]) -> Callable[[], None]:
         for n, i, o, inner in sizes:
             torch.mm(x[i][:n], w[i, o].t())
             torch.mm(g[o][:n].t(), x[i][:n])
-            if inner:  # nobody asks for the gradient of the features
+            if inner:
                 torch.mm(g[o][:n], w[i, o])
 
     return floor

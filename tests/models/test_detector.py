@@ -7,7 +7,8 @@ import torch
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.models import build
-from wtal.models.cells import View, lay_out, nearest_box
+from wtal.models.cells import Level, View, lay_out, nearest_box
+from wtal.models.convolution import CellConvolution, OutputConvolution, in_windows, normed_relu
 from wtal.models.detector import Detector
 from wtal.models.protocol import Batch
 
@@ -49,8 +50,65 @@ def test_a_cell_is_to_find_the_shortest_box_of_its_level_around_it() -> None:
         assert (far < 4.0).all() | bool((cells.number[mine] == 3).all())
     _, none = nearest_box(cells, segments[:0], torch.zeros(0, dtype=torch.long), reach=4.0, radius=1.5)
     assert not none.any()
-    _, other = nearest_box(cells, segments, torch.tensor([1, 1]), reach=4.0, radius=1.5)
-    assert not other.any()  # boxes of another video
+
+
+def test_the_box_of_each_cell_is_that_of_the_rule_taken_literally() -> None:
+    rng = np.random.default_rng(0)
+    lengths, views = (30, 7, 55), (View(2.0), View(1.7, shift=3.3), View(2.4, shift=6.9))
+    cells = lay_out(lengths, views, 4)
+    owner = torch.from_numpy(rng.integers(3, size=40))
+    starts = torch.from_numpy(rng.uniform(-1, 1, 40)) * 0.5 + torch.tensor(lengths)[owner] * torch.rand(40)
+    # equal lengths too: of two such boxes the first counts
+    segments = torch.stack(
+        [starts, starts + torch.from_numpy(rng.choice([0.5, 1.0, 3.0, 8.0, 20.0], 40))], dim=1
+    ).float()
+    which, positive = nearest_box(cells, segments, owner, reach=4.0, radius=1.5)
+    every, finds = cells.all, 0
+    for cell, (video, centre, width) in enumerate(zip(every.video, every.centre, every.width, strict=True)):
+        level = int(cells.number[cell])
+        fitting = []
+        for box, (start, end) in enumerate(segments):
+            farther = max(centre - start, end - centre) / width
+            of_level = (level == 0 or farther >= 2.0) and (level == 3 or farther < 4.0)
+            near = abs((start + end) / 2 - centre) <= 1.5 * width
+            if owner[box] == video and start < centre < end and near and of_level:
+                fitting.append((float(end - start), box))
+        assert bool(positive[cell]) == bool(fitting)
+        finds += len(fitting) > 1
+        assert not fitting or int(which[cell]) == min(fitting)[1]
+    assert finds  # cells that had a choice
+
+
+@pytest.mark.parametrize(("kind", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 5e-2)])
+def test_a_layer_and_its_gradients_are_those_of_its_parts(kind: torch.dtype, tolerance: float) -> None:
+    torch.manual_seed(0)
+    n = 300
+    layer, plain = (CellConvolution(8, 12) for _ in range(2))
+    plain.load_state_dict(layer.state_dict())
+    level = Level(torch.where(torch.rand(n) < 0.1, -1, 0), torch.arange(n).float(), torch.ones(n))
+    x, y = (torch.randn(n, 8, generator=torch.Generator().manual_seed(1)).to(kind).requires_grad_() for _ in range(2))
+    pull = torch.randn(n, 12).to(kind)
+    made = layer(x, level)
+    wanted = normed_relu(in_windows(y) @ plain.linear.weight.to(kind).t(), plain.norm) * level.mask.to(kind)
+    (made * pull).sum().backward()
+    (wanted * pull).sum().backward()
+    with torch.no_grad():  # as at test
+        torch.testing.assert_close(layer(x, level).float(), wanted.float(), atol=tolerance, rtol=tolerance)
+    pairs = [(made, wanted), (x.grad, y.grad)]
+    pairs += [(one.grad, other.grad) for one, other in zip(layer.parameters(), plain.parameters(), strict=True)]
+    for got, expected in pairs:
+        assert got is not None
+        assert expected is not None
+        scale = expected.float().abs().max()
+        assert (got.float() - expected.float()).abs().max() <= tolerance * scale
+
+
+def test_an_output_convolution_is_torchs() -> None:
+    torch.manual_seed(0)
+    layer, x = OutputConvolution(8, 3, bias=-1.0), torch.randn(50, 8)
+    weight = layer.linear.weight.unflatten(1, (3, 8)).transpose(1, 2)
+    wanted = torch.conv1d(x.t()[None], weight, layer.linear.bias, padding=1)[0].t()
+    torch.testing.assert_close(layer(x), wanted)
 
 
 def videos(n: int, rng: np.random.Generator) -> Batch:

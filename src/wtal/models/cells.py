@@ -7,6 +7,7 @@ one. A convolution over all videos and levels is then one matrix product.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 import torch
@@ -31,10 +32,15 @@ class Level:
     centre: Float[Tensor, " n"]
     width: Float[Tensor, " n"]
 
-    @property
+    @cached_property
     def mask(self) -> Float[Tensor, "n 1"]:
         """1 inside a video, 0 in the gaps."""
         return (self.video >= 0).float()[:, None]
+
+    @cached_property
+    def gaps(self) -> Int[Tensor, " g"]:
+        """The rows that are in no video."""
+        return torch.nonzero(self.video < 0)[:, 0]
 
     def halved(self) -> "Level":
         """The next level: pairs of cells as one."""
@@ -52,14 +58,16 @@ class Cells:
     high: Int[Tensor, " n"]
     share: Float[Tensor, "n 1"]
     """A cell's features are those of row `low`, and by this share those of row `high`."""
+    first: Int[Tensor, " b"]
+    """Each video's first cell on the finest level."""
 
-    @property
+    @cached_property
     def all(self) -> Level:
         """The cells of all levels, one level after the other."""
         parts = [(one.video, one.centre, one.width) for one in self.levels]
         return Level(*(torch.cat(values) for values in zip(*parts, strict=True)))
 
-    @property
+    @cached_property
     def number(self) -> Int[Tensor, " m"]:
         """The level of each of all cells."""
         return torch.cat([torch.full_like(one.video, k) for k, one in enumerate(self.levels)])
@@ -78,7 +86,7 @@ def lay_out(lengths: Sequence[int], views: Sequence[View], n_levels: int, device
     """The cells of videos of these lengths, each seen in its own way."""
     coarsest = 2 ** (n_levels - 1)
     columns: list[tuple[Tensor, ...]] = []
-    first_row = 0
+    first_row, first = 0, [0]
     for number, (length, view) in enumerate(zip(lengths, views, strict=True)):
         used = ceil(length * view.cells + view.shift)
         total = (used + 2 * coarsest - 1) // coarsest * coarsest
@@ -91,11 +99,14 @@ def lay_out(lengths: Sequence[int], views: Sequence[View], n_levels: int, device
         width = torch.full_like(centre, 1 / view.cells)
         columns.append((video, centre, width, low + first_row, high + first_row, at - low))
         first_row += length
+        first.append(first[-1] + total)
     joined = [torch.cat(one).to(device) for one in zip(*columns, strict=True)]
     levels = [Level(joined[0], joined[1].float(), joined[2].float())]
     while len(levels) < n_levels:
         levels.append(levels[-1].halved())
-    return Cells(tuple(levels), joined[3], joined[4], joined[5].float()[:, None])
+    return Cells(
+        tuple(levels), joined[3], joined[4], joined[5].float()[:, None], torch.tensor(first[:-1], device=device)
+    )
 
 
 def nearest_box(
@@ -112,15 +123,36 @@ def nearest_box(
     and the box's farther edge is between `reach` / 2 and `reach` cells of its level away (on the finest level nearer
     ones too, on the coarsest farther ones too). Of several it is to find the shortest.
     """
-    every, level = cells.all, cells.number
-    left, right = every.centre[:, None] - segments[:, 0], segments[:, 1] - every.centre[:, None]
-    farther = torch.maximum(left, right) / every.width[:, None]
-    least = torch.where(level == 0, 0.0, reach / 2)[:, None]
-    most = torch.where(level == len(cells.levels) - 1, torch.inf, reach)[:, None]
-    central = (segments.mean(dim=1) - every.centre[:, None]).abs() <= radius * every.width[:, None]
-    inside = torch.minimum(left, right) > 0
-    fits = (every.video[:, None] == owner) & inside & central & (farther >= least) & (farther < most)
+    every, n = cells.all, len(cells.all.video)
     if not len(segments):
-        return torch.zeros_like(level), torch.zeros_like(level, dtype=torch.bool)
-    shortest, which = torch.where(fits, segments[:, 1] - segments[:, 0], torch.inf).min(dim=1)
-    return which, torch.isfinite(shortest)
+        return torch.zeros_like(every.video), torch.zeros_like(every.video, dtype=torch.bool)
+    box, cell, level = _around(cells, segments.mean(dim=1), owner, radius)
+    starts, ends, centre, width = segments[box, 0], segments[box, 1], every.centre[cell], every.width[cell]
+    farther = torch.maximum(centre - starts, ends - centre) / width
+    fits = (farther >= reach / 2) | (level == 0)
+    fits &= (farther < reach) | (level == len(cells.levels) - 1)
+    fits &= (centre > starts) & (centre < ends) & (every.video[cell] == owner[box])
+    fits &= ((starts + ends) / 2 - centre).abs() <= radius * width
+    box, cell, length = box[fits], cell[fits], (ends - starts)[fits]
+    shortest = torch.full((n,), torch.inf, device=cell.device).scatter_reduce_(0, cell, length, "amin")
+    best = length == shortest[cell]
+    which = torch.full_like(every.video, len(segments)).scatter_reduce_(0, cell[best], box[best], "amin")
+    positive = which < len(segments)
+    return torch.where(positive, which, 0), positive
+
+
+def _around(
+    cells: Cells, centres: Float[Tensor, " m"], owner: Int[Tensor, " m"], radius: float
+) -> tuple[Int[Tensor, " k"], Int[Tensor, " k"], Int[Tensor, " k"]]:
+    """Box, cell and level of all cells within so many cells of a box's centre, and of one more on either side."""
+    finest, first = cells.levels[0], cells.first[owner]
+    place = first + 0.5 + (centres - finest.centre[first]) / finest.width[first]
+    offsets = torch.arange(-1, int(2 * radius) + 2, device=place.device)
+    parts, start = [], 0
+    for number, level in enumerate(cells.levels):
+        own = (place / 2**number - radius - 0.5).ceil().long()[:, None] + offsets
+        box, column = torch.nonzero((own >= 0) & (own < len(level.video)), as_tuple=True)
+        parts.append((box, start + own[box, column], torch.full_like(box, number)))
+        start += len(level.video)
+    boxes, found, numbers = (torch.cat(values) for values in zip(*parts, strict=True))
+    return boxes, found, numbers

@@ -28,15 +28,22 @@ from wtal.models.protocol import Batch, Model, Output
 from wtal.models.pyramid import PyramidNetwork
 from wtal.pseudo.candidates import Candidates
 
+#: of features: so many of 2048 channels take 0.5 MB
+ROWS_IN_CACHE = 64
+
 
 @dataclass(frozen=True, eq=False)
 class CellFindings:
-    """What the network says of each of all cells: class logits, distances to both ends in snippets, quality logits."""
+    """What a network says of each of all cells: class logits, distances to both ends in snippets, quality logits.
+
+    And of each video: class logits.
+    """
 
     cells: Cells
     logits: Float[Tensor, "n c"]
     distances: Float[Tensor, "n 2"]
     quality: Float[Tensor, " n"]
+    video_logits: Float[Tensor, "b c"]
 
 
 class Detector(Model):
@@ -124,41 +131,60 @@ class Detector(Model):
 
     def forward(self, batch: Batch) -> Output:
         """What each network says of each cell, as `inner`; and as map the class probabilities of the finest cells."""
-        networks = self.networks if self.training else self.averages
-        found = [self._found(network, number, batch) for number, network in enumerate(networks)]
+        found = self._found(batch)
         maps = torch.stack([self._map(one, batch) for one in found]).mean(dim=0)
-        scores = torch.stack([softmax(self._video_logits(one, len(batch.lengths)), dim=1) for one in found])
+        scores = torch.stack([softmax(one.video_logits.detach(), dim=1) for one in found])
         return Output(
             tcam=maps, attention=maps.amax(dim=1), video_scores=scores.mean(dim=0), supervised=(), inner=found
         )
 
-    def _found(self, network: nn.Module, number: int, batch: Batch) -> CellFindings:
-        views, kept = [View(float(self.cells))] * len(batch.lengths), None
-        if self.training:
+    def _found(self, batch: Batch) -> list[CellFindings]:
+        """What each network says of each cell: in training of its own view of the videos, at test by its average."""
+        x = self._standardised(batch.features)
+        if not self.training:
+            cells = self._plain_cells(batch.lengths, x.device)
+            return [self._findings(network, x, cells) for network in self.averages]
+        found = []
+        for number, network in enumerate(self.networks):
             seeds = [None if batch.seeds is None else [seed, number] for seed in batch.seeds or batch.lengths]
             rngs = [np.random.default_rng(seed) for seed in seeds]
-            views, kept = [self._drawn(rng) for rng in rngs], self._kept(rngs)
-        cells = lay_out(batch.lengths, views, self.levels, self.mean.device)
-        with torch.autocast(self.mean.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-            return CellFindings(cells, *network(self._standardised(batch, kept), cells))
+            cells = lay_out(batch.lengths, [self._drawn(rng) for rng in rngs], self.levels, x.device)
+            found.append(self._findings(network, self._thinned(x, batch, rngs), cells))
+        return found
 
-    def _standardised(self, batch: Batch, kept: Float[Tensor, "b d"] | None) -> Float[Tensor, "t d"]:
-        """The features by each channel's mean and deviation, and by what is kept of a video's channels."""
-        out = torch.empty_like(batch.features, dtype=torch.bfloat16 if self.precision == "bfloat16" else None)
-        scale = (1 / self.deviation).expand(len(batch.lengths), -1) if kept is None else kept / self.deviation
-        for start, end, own in zip(batch.offsets, batch.offsets[1:], scale, strict=False):
-            torch.mul(batch.features[start:end] - self.mean, own, out=out[start:end])
+    def _plain_cells(self, lengths: Sequence[int], device: torch.device) -> Cells:
+        return lay_out(lengths, [View(float(self.cells))] * len(lengths), self.levels, device)
+
+    def _findings(self, network: nn.Module, x: Float[Tensor, "t d"], cells: Cells) -> CellFindings:
+        logits, distances, quality = network(x, cells)
+        return CellFindings(cells, logits, distances, quality, self._video_logits(logits, cells))
+
+    def _standardised(self, features: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """The features by each channel's mean and deviation; in training larger by as much as dropping takes away."""
+        kept = 1.0 - self.channel_dropout if self.training else 1.0
+        scale = 1 / (kept * self.deviation)
+        if self.precision != "bfloat16":
+            return (features - self.mean) * scale
+        out = torch.empty_like(features, dtype=torch.bfloat16)
+        for rows, made in zip(torch.split(features, ROWS_IN_CACHE), torch.split(out, ROWS_IN_CACHE), strict=True):
+            torch.mul(rows - self.mean, scale, out=made)
+        return out
+
+    def _thinned(
+        self, x: Float[Tensor, "t d"], batch: Batch, rngs: Sequence[np.random.Generator]
+    ) -> Float[Tensor, "t d"]:
+        """The features without some channels of each video."""
+        kept = np.stack([rng.random(len(self.mean)) >= self.channel_dropout for rng in rngs])
+        each = torch.from_numpy(kept).to(x.device, x.dtype)
+        out = torch.empty_like(x)
+        for start, end, own in zip(batch.offsets, batch.offsets[1:], each, strict=False):
+            torch.mul(x[start:end], own, out=out[start:end])
         return out
 
     def _drawn(self, rng: np.random.Generator) -> View:
         """A random view: another speed, and the coarser cells beginning elsewhere."""
         speed = exp(rng.uniform(-self.stretch, self.stretch))
         return View(self.cells * speed, float(rng.uniform(0, 2 ** (self.levels - 1))))
-
-    def _kept(self, rngs: Sequence[np.random.Generator]) -> Float[Tensor, "b d"]:
-        """Which channels of each video stay, and by how much those grow for it."""
-        kept = np.stack([rng.random(len(self.mean)) >= self.channel_dropout for rng in rngs])
-        return torch.from_numpy((kept / (1 - self.channel_dropout)).astype(np.float32)).to(self.mean.device)
 
     def _map(self, found: CellFindings, batch: Batch) -> Float[Tensor, "t c"]:
         """The class probabilities of each snippet: the mean of its finest cells."""
@@ -171,13 +197,12 @@ class Detector(Model):
         sums.index_add_(0, row, torch.cat([probabilities, torch.ones_like(probabilities[:, :1])], dim=1))
         return sums[:, :-1] / sums[:, -1:].clamp(min=1.0)
 
-    def _video_logits(self, found: CellFindings, n_videos: int) -> Float[Tensor, "b c"]:
+    def _video_logits(self, logits: Float[Tensor, "n c"], cells: Cells) -> Float[Tensor, "b c"]:
         """Of each video and class the mean of the highest logits of the finest levels."""
-        video = torch.cat([one.video for one in found.cells.levels[: self.tag_levels]])
-        logits = found.logits[: len(video)]
+        video = torch.cat([one.video for one in cells.levels[: self.tag_levels]])
         means = []
-        for number in range(n_videos):
-            own = logits[video == number]
+        for number in range(len(cells.first)):
+            own = logits[: len(video)][video == number]
             means.append(own.topk(max(1, len(own) // self.tag_share), dim=0).values.mean(dim=0))
         return torch.stack(means)
 
@@ -201,12 +226,11 @@ class Detector(Model):
         apart, iou = box_loss(found.distances[positive], wanted)
         quality = binary_cross_entropy_with_logits(found.quality[positive], iou.detach(), reduction="none")
         share = batch.known_tags() / (batch.known_tags().sum(dim=1, keepdim=True) + 1e-8)
-        logits = self._video_logits(found, len(batch.lengths))
         return {
             "class": scale * (focal_loss(found.logits, target) * weight).sum(),
             "place": scale * (apart * weights).sum(),
             "quality": scale * (quality * weights).sum(),
-            "tags": -self.tag_weight * (share * log_softmax(logits, dim=1)).sum(),
+            "tags": -self.tag_weight * (share * log_softmax(found.video_logits, dim=1)).sum(),
         }
 
     @torch.no_grad()
@@ -222,13 +246,12 @@ class Detector(Model):
         self.steps += 1
         keep = min(self.averaging, (1 + int(self.steps)) / (10 + int(self.steps)))
         with torch.no_grad():
-            for average, now in zip(self.averages.parameters(), self.networks.parameters(), strict=True):
-                average.lerp_(now, 1 - keep)
+            torch._foreach_lerp_(list(self.averages.parameters()), list(self.networks.parameters()), 1 - keep)
 
     def candidates(self, output: Output, batch: Batch) -> tuple[Candidates, ...]:
         """The boxes that the networks find in each video, in snippets; a box's score is √(class × quality)."""
         found: list[CellFindings] = output.inner
-        scores = [_scores(one) for one in found]
+        scores = [_scores(one.logits, one.quality) for one in found]
         return tuple(
             Candidates.concat(
                 [
@@ -241,13 +264,14 @@ class Detector(Model):
 
     def boxes(self, features: Float[Tensor, "t d"]) -> tuple[Float[Tensor, "k n 2"], Float[Tensor, "k n c"]]:
         """Segments in snippets and class scores of all cells of one video, by each network; cells in gaps score 0."""
-        batch = Batch(features, (features.shape[0],))
-        found = [self._found(network, number, batch) for number, network in enumerate(self.averages)]
-        every = found[0].cells.all
-        starts = [every.centre - one.distances[:, 0] for one in found]
-        ends = [every.centre + one.distances[:, 1] for one in found]
-        segments = torch.stack([torch.stack(starts), torch.stack(ends)], dim=2).clamp(0, features.shape[0])
-        return segments, torch.stack([_scores(one) * every.mask for one in found])
+        cells = self._plain_cells((features.shape[0],), features.device)
+        every, x = cells.all, self._standardised(features)
+        segments, scores = [], []
+        for network in self.averages:
+            logits, distances, quality = network(x, cells)
+            segments.append(torch.stack([every.centre - distances[:, 0], every.centre + distances[:, 1]], dim=1))
+            scores.append(_scores(logits, quality) * every.mask)
+        return torch.stack(segments).clamp(0, features.shape[0]), torch.stack(scores)
 
     def _boxes_of(
         self,
@@ -270,8 +294,8 @@ class Detector(Model):
         return Candidates(made, value)
 
 
-def _scores(found: CellFindings) -> Float[Tensor, "n c"]:
-    return torch.sqrt(torch.sigmoid(found.logits) * torch.sigmoid(found.quality)[:, None])
+def _scores(logits: Float[Tensor, "n c"], quality: Float[Tensor, " n"]) -> Float[Tensor, "n c"]:
+    return torch.sqrt(torch.sigmoid(logits) * torch.sigmoid(quality)[:, None])
 
 
 @dataclass(frozen=True, eq=False)
