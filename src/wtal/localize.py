@@ -181,11 +181,12 @@ class Localizer:
     def look(self, name: str, features: Shaped[np.ndarray, "..."]) -> Sight:
         """What the model sees in one video, from which instances are made by its settings or by others."""
         if self.card.pool is None:
-            return Sight(self.maps(name, features), self.card.proposer)
+            return Sight(self.maps(name, features), self.card.proposer, model=self.card.model)
         teachers = tuple(
             replace(one.look(name, features), later=one.card.offset - self.card.offset) for one in self.teachers
         )
-        return Sight(self.candidates(name, features), self.card.proposer, teachers, self.card.pool)
+        candidates = self.candidates(name, features)
+        return Sight(candidates, self.card.proposer, teachers, self.card.pool, model=self.card.model)
 
     def candidates(self, name: str, features: Shaped[np.ndarray, "..."]) -> Candidates:
         """The boxes that a detector finds by itself, in snippets."""

@@ -49,6 +49,7 @@ class Sight:
         pool: How the instances of all become one set.
         later: By how many snippets all instances are moved: a teacher's first snippet may start elsewhere on the
             clock than that of the detector which it has taught.
+        model: What the model is called.
     """
 
     seen: tuple[ActivationMap, ...] | Candidates
@@ -56,6 +57,7 @@ class Sight:
     teachers: "tuple[Sight, ...]" = ()
     pool: Pooling | None = None
     later: float = 0.0
+    model: str = "model"
 
     @property
     def maps(self) -> tuple[ActivationMap, ...]:

@@ -87,13 +87,17 @@ def test_who_found_it_is_said_of_a_detector_and_its_teacher(localizer):
     tcam[0:4] = tcam[20:24] = 0.5
     from wtal.maps import ActivationMap
 
-    teacher = Sight((ActivationMap("a", tcam, np.ones(1)),), Proposer())
-    pair = Sight(Candidates(own, np.ones(2)), Proposer(), (teacher,), Pooling())
+    teacher = Sight((ActivationMap("a", tcam, np.ones(1)),), Proposer(), model="rskp")
+    pair = Sight(Candidates(own, np.ones(2)), Proposer(), (teacher,), Pooling(), model="detector")
     footage = Footage("a", np.ones((30, 1)), localizer.card.timebase, 100.0)
     made = payload(localizer, footage, sight=pair)
     by = {round(one["start"]): one["found_by"] for one in made["instances"]}
     step = made["grid"]["step"]
     assert by == {0: "both", round(10 * step): "detector", round(20 * step): "teacher"}
+    each = {model["name"]: sorted(round(one["start"]) for one in model["instances"]) for model in made["models"]}
+    assert each == {"rskp": [0, round(20 * step)], "detector": [0, round(10 * step)]}
+    alike = replace(pair, model="rskp")
+    assert [one["name"] for one in payload(localizer, footage, sight=alike)["models"]] == ["rskp 1", "rskp 2"]
     alone = next(one for one in made["instances"] if one["found_by"] == "teacher")
     assert len(alone["members"]) == 20
     assert made["settings"]["levels"] == list(Proposer().cut.thresholds)

@@ -65,7 +65,7 @@ const fit = button("All", "Show all (0)", () => axis.fit());
 const position = el("output", { class: "time" });
 const help = helpDialog({ many, editable });
 const lanesShown = {
-  truth: toggle("true", true), members: toggle("candidates", true), nms: toggle("NMS", false), all: toggle("all it considered", false),
+  truth: toggle("true", true), members: toggle("candidates", true), models: toggle("each model", true), nms: toggle("NMS", false), all: toggle("all it considered", false),
   activation: toggle("activation", true), attention: toggle("attention", true), target: toggle("labels", true), delta: toggle("change of labels", true),
 };
 
@@ -127,6 +127,8 @@ function drawLanes(visible, colours) {
   const top = Math.max(...video.nms.map((one) => one.score), 1e-9);
   const compared = new Set(video.nms.slice(0, visible.length)); // as many as there are others
   lanesShown.truth.field.hidden = !video.truth;
+  lanesShown.models.field.hidden = !video.models.length;
+  const tops = new Map(video.models.flatMap(({ instances }) => instances.map((one) => [one, instances[0].score])));
   lanesShown.all.field.hidden = video.instances.every((one) => one.stands);
   const groups = [...colours].map(([label, colour]) => {
     const of = (some) => some.filter((one) => one.label === label);
@@ -138,12 +140,15 @@ function drawLanes(visible, colours) {
       const bars = chosen.members.map(([start, end, score]) => ({ start, end, score }));
       parts.push({ kind: "member", name: `from ${bars.length}`, bars });
     }
+    if (lanesShown.models.checked && chosen?.label === label) {
+      for (const { name, instances } of video.models) parts.push({ kind: "model", name, bars: of(instances.slice(0, visible.length)), empty: "nothing" });
+    }
     if (lanesShown.nms.checked) parts.push({ kind: "nms", name: "NMS", bars: of([...compared]) });
     return { label, colour, lanes: parts, note: video.tags?.includes(label) ? "tagged" : null };
   });
   const strong = Math.max(...(chosen?.members ?? []).map((one) => one[2]), 1e-9);
   const strength = (one) => {
-    const share = one.found_by !== undefined ? value(one) : compared.has(one) ? one.score / top : one.score / strong;
+    const share = one.found_by !== undefined ? value(one) : compared.has(one) ? one.score / top : one.score / (tops.get(one) || strong);
     return (0.25 + 0.75 * clamp(share, 0, 1)).toFixed(3);
   };
   lanes.draw(groups, { chosen, strength, editable });

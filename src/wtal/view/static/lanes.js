@@ -72,7 +72,7 @@ export class Lanes {
       bar.classList.toggle("chosen", one === chosen);
       bar.style.top = `${places.get(one) * (height + 2) + 2}px`;
       bar.style.height = bar.style.lineHeight = `${height}px`;
-      if (lane.kind === "found" || lane.kind === "nms" || lane.kind === "member") {
+      if (["found", "nms", "member", "model"].includes(lane.kind)) {
         bar.style.setProperty("--strength", strength(one));
         bar.classList.toggle("weak", strength(one) < 0.65);
       }
