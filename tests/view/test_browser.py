@@ -73,6 +73,21 @@ def test_a_click_seeks_and_loops_and_the_slider_hides(browser, address, payloads
         assert page.locator(".bar.nms").count() == min(drawn(page), len(payloads[name]["nms"]))
 
 
+def test_what_each_model_finds_stands_under_the_chosen_instance(browser, payloads, name, videos):
+    one = payloads[name]
+    models = [{"name": who, "instances": one["instances"][:2]} for who in ("rskp", "detector")]
+    write_page(videos / "pair.html", [{**one, "models": models}])
+    with quiet_page(browser, (videos / "pair.html").as_uri()) as page:
+        ready(page)
+        assert page.locator(".lane.of-model").count() == 0
+        page.locator(".bar.found").first.click()
+        assert page.locator(".lane.of-model .what").all_inner_texts() == ["rskp", "detector"]
+        mine = page.locator(".bar.found.chosen").get_attribute("title").split(",")[0]
+        assert page.locator(".bar.model").count() == 2 * sum(found["label"] == mine for found in one["instances"][:2])
+        page.locator(".chip", has_text="each model").click()
+        assert page.locator(".lane.of-model").count() == 0
+
+
 def test_keys_do_everything(browser, address, payloads, name):
     stands = sorted((one for one in payloads[name]["instances"] if one["stands"]), key=lambda one: one["start"])
     with quiet_page(browser, address) as page:
