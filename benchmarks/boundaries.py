@@ -62,7 +62,7 @@ def _falls_below(side: Float[np.ndarray, " t"], level: float) -> float:
 
 
 def generated(seed: int, difficulty: Difficulty) -> tuple[Maps, Annotations]:
-    """The test videos' maps by RSKP, trained by the demo's recipe without labels on the demo's data."""
+    """The test videos' maps by RSKP, trained by the demo's recipe without labels on generated data."""
     demo = read_recipe("demo")
     rskp = replace(demo, targets=replace(demo.targets, stages=()))
     with tempfile.TemporaryDirectory() as folder:

@@ -18,6 +18,7 @@ from wtal.data.store import Store
 from wtal.forward import packed
 from wtal.instances import Instances
 from wtal.localize import Localizer
+from wtal.machine import keeping_memory
 from wtal.models.convolution import CellConvolution, OutputConvolution
 from wtal.models.detector import Detector
 from wtal.models.protocol import Batch
@@ -61,7 +62,8 @@ def _training(console: Console) -> None:
             model.end_step(output, one, 0)
 
     floor = _floor(model, [batch(ids) for ids in steps])
-    best = _best({"its matrix products alone": floor, "wtal": ours})
+    with keeping_memory():  # as in training
+        best = _best({"its matrix products alone": floor, "wtal": ours})
     _print(
         console, f"One training epoch of the detector, {source}: {len(model.networks)} networks", "of the floor", best
     )

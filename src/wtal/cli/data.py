@@ -144,6 +144,7 @@ def _synthesize(
     n_classes: int = 10,
     background_only: float = 0.0,
     dims: int = 256,
+    noise: float = 1.2,
     dtype: Literal["float32", "float16"] = "float32",
     seed: int = 0,
     overwrite: bool = False,
@@ -158,6 +159,7 @@ def _synthesize(
         n_classes: Number of classes.
         background_only: Share of videos without any action.
         dims: Length of a snippet's feature vector.
+        noise: Size of the noise, where an action's salient part has 1; wtal demo has 1.8.
         dtype: Type of the stored features; float16 halves the space.
         seed: Same seed, same features.
         overwrite: Replace a store that is already there.
@@ -165,7 +167,7 @@ def _synthesize(
     import numpy as np
 
     from wtal.data import convert as converting
-    from wtal.data.synthetic import synthetic_source
+    from wtal.data.synthetic import Difficulty, synthetic_source
     from wtal.data.synthetic_annotations import random_annotations
     from wtal.data.truth import read_with_findings
 
@@ -177,7 +179,7 @@ def _synthesize(
         annotations = random_annotations(
             rng, n_train=train_videos, n_test=test_videos, n_classes=n_classes, background_only=background_only
         )
-    source = synthetic_source(annotations, rng, n_dims=dims)
+    source = synthetic_source(annotations, rng, n_dims=dims, difficulty=Difficulty(noise=noise))
     with showing("generating") as progress:
         found = converting.convert(source, out, dtype=dtype, overwrite=overwrite, progress=progress)
     print_findings(said + found)
