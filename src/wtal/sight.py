@@ -71,6 +71,18 @@ class Sight:
         found = self._found(proposer, classes)
         return found.moved(self.later) if self.later else found
 
+    def opinions(self, found: Found) -> dict[str, Instances]:
+        """What each teacher and the detector find by themselves, by the names of the models; of one model, nothing."""
+        if not found.teachers:
+            return {}
+        models = [*(one.model for one in self.teachers), self.model]
+        each = [*(one.instances for one in found.teachers), found.own.instances]
+        names = [
+            f"{name} {1 + models[:number].count(name)}" if models.count(name) > 1 else name
+            for number, name in enumerate(models)
+        ]
+        return dict(zip(names, each, strict=True))
+
     def _found(self, proposer: Proposer | None, classes: Int[np.ndarray, " k"] | None) -> Found:
         settings = proposer or self.proposer
         if not isinstance(self.seen, Candidates):

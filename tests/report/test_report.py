@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from small import make_store
+from small import DETECTOR, make_store
 from wtal.card import read_card
 from wtal.cli import main
 from wtal.data.store import Store
 from wtal.decide import decide
 from wtal.errors import InputError
 from wtal.figures.table import Measure
+from wtal.figures.timeline import timeline
 from wtal.formats import read_predictions, write_predictions
 from wtal.report.build import build, report
 from wtal.report.runs import load
 from wtal.report.summary import _difference
 from wtal.report.videos import evenly
+from wtal.training import Execution, train
 
 
 def copied(run: Path, folder: Path) -> Path:
@@ -212,6 +214,28 @@ def test_many_videos_are_taken_evenly_from_the_worst_to_the_best() -> None:
     chosen = evenly(names, 24)
     assert (chosen[0], chosen[-1], len(chosen)) == ("v000", "v098", 24)
     assert evenly(names[:5], 24) == names[:5]
+
+
+def test_who_of_a_pair_found_what_is_shown(
+    runs: list[Path], store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "taught.yaml").write_text(DETECTOR)
+    pair = train(tmp_path / "taught.yaml", store, tmp_path / "taught", teacher=runs[0], execution=Execution(threads=1))
+    drawn = []
+    monkeypatch.setattr(
+        "wtal.report.videos.timeline", lambda rows, **how: drawn.append(list(rows)) or timeline(rows, **how)
+    )
+    page = build(load([pair.path]))
+    assert drawn
+    assert all(rows[-2:] == ["rskp alone", "detector alone"] for rows in drawn)
+    assert "what each would choose alone" in page.sections[1].blocks[0].text
+    data = Path(shutil.copytree(store.path, tmp_path / "store"))
+    (data / "gt.json").unlink()
+    (pair.path / "evaluation.json").write_text("{}")
+    drawn.clear()
+    build(load([pair.path], data=data))
+    assert drawn
+    assert all([row.partition("\n")[2] for row in rows[-2:]] == ["rskp alone", "detector alone"] for rows in drawn)
 
 
 def test_one_seed_twice_is_said(runs: list[Path], tmp_path: Path) -> None:

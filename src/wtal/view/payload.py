@@ -148,7 +148,10 @@ def payload(
         "least": 0.0 if confidence is None else LEAST_CONFIDENCE,
         "instances": instances,
         "nms": drawn.plain(_by_nms(sight)().instances)[0],
-        "models": _opinions(found, sight, drawn),
+        "models": [
+            {"name": name, "instances": drawn.plain(standing(alone))[0]}
+            for name, alone in sight.opinions(found).items()
+        ],
         "curves": [
             *_activations(sight, localizer.classes, seen),
             *(labels.curves(footage.name, seen) if labels else []),
@@ -272,19 +275,6 @@ def _makers(found: Found) -> list[tuple[str | None, Proposals, int]]:
         by = "both" if also[0][number] and also[1][number] else "detector" if proposals is own else "teacher"
         makers.append((by, proposals, index))
     return makers
-
-
-def _opinions(found: Found, sight: Sight, drawn: _Drawn) -> list[Record]:
-    """What each teacher and the detector decide on by themselves, best first; nothing of one model alone."""
-    if not found.teachers:
-        return []
-    models = [*(one.model for one in sight.teachers), sight.model]
-    records = []
-    for number, instances in enumerate([*(one.instances for one in found.teachers), found.own.instances]):
-        name = models[number]
-        title = f"{name} {1 + models[:number].count(name)}" if models.count(name) > 1 else name
-        records.append({"name": title, "instances": drawn.plain(standing(instances))[0]})
-    return records
 
 
 def _keys(instances: Instances) -> list[tuple[float, float, int]]:
