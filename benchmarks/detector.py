@@ -7,6 +7,7 @@ and a store of videos: WTAL_RUN and WTAL_STORE.
 import os
 import time
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 import torch
@@ -48,13 +49,16 @@ def _training(console: Console) -> None:
     steps = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
     model.begin([packed([videos[i].numpy() for i in order[:10]], torch.device("cpu"))])
 
-    def batch(ids: list[int]) -> Batch:
-        parts = [videos[i].numpy() for i in ids]
-        return packed(parts, torch.device("cpu"), tags=tags[ids], seeds=ids, boxes=[boxes[i] for i in ids])
+    def batch(ids: list[int], epoch: int = 0) -> Batch:
+        parts, seeds = [videos[i].numpy() for i in ids], [epoch * len(videos) + i for i in ids]
+        return packed(parts, torch.device("cpu"), tags=tags[ids], seeds=seeds, boxes=[boxes[i] for i in ids])
+
+    epochs = count(1)
 
     def ours() -> None:
+        epoch = next(epochs)  # other views of the videos, and so other sizes, in each
         for ids in steps:
-            one = batch(ids)
+            one = batch(ids, epoch)
             output = model(one)
             torch.stack(list(model.losses(output, one, 0).values())).sum().backward()
             optimizer.step()

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import pad
 
 from wtal.errors import InputError
 from wtal.instances import Instances
 from wtal.models import build
 from wtal.models.cells import Level, View, lay_out, nearest_box
-from wtal.models.convolution import CellConvolution, OutputConvolution, in_windows, normed_relu
+from wtal.models.convolution import CellConvolution, OutputConvolution, halved, normed_relu
 from wtal.models.detector import Detector
 from wtal.models.protocol import Batch
 
@@ -20,10 +21,9 @@ def test_cells_of_packed_videos_are_those_of_each_alone() -> None:
     first = 0
     for number, (length, view) in enumerate(zip(lengths, views, strict=True)):
         alone = lay_out([length], [view], 3)
-        n = len(alone.levels[0].video)
         own = features[first : first + length]
-        start = 0 if number == 0 else len(both.levels[0].video) - n
-        torch.testing.assert_close(both.read(features)[start : start + n], alone.read(own))
+        n, start = 2 * length + 2, int(both.first[number])
+        torch.testing.assert_close(both.read(features)[start : start + n], alone.read(own)[:n])
         # what is read at a cell's centre is the place itself: snippet i's features stand at i + 1/2
         inside = alone.levels[0].video >= 0
         place = (alone.levels[0].centre[inside] - 0.5).clamp(0, length - 1) + own[0]
@@ -89,7 +89,8 @@ def test_a_layer_and_its_gradients_are_those_of_its_parts(kind: torch.dtype, tol
     x, y = (torch.randn(n, 8, generator=torch.Generator().manual_seed(1)).to(kind).requires_grad_() for _ in range(2))
     pull = torch.randn(n, 12).to(kind)
     made = layer(x, level)
-    wanted = normed_relu(in_windows(y) @ plain.linear.weight.to(kind).t(), plain.norm) * level.mask.to(kind)
+    windows = torch.cat([pad(y[:-1], (0, 0, 1, 0)), y, pad(y[1:], (0, 0, 0, 1))], dim=1)
+    wanted = normed_relu(windows @ plain.linear.weight.to(kind).t(), plain.norm) * level.mask.to(kind)
     (made * pull).sum().backward()
     (wanted * pull).sum().backward()
     with torch.no_grad():  # as at test
@@ -101,6 +102,16 @@ def test_a_layer_and_its_gradients_are_those_of_its_parts(kind: torch.dtype, tol
         assert expected is not None
         scale = expected.float().abs().max()
         assert (got.float() - expected.float()).abs().max() <= tolerance * scale
+
+
+def test_halving_and_its_gradient_are_torchs() -> None:
+    x, y = (torch.randn(40, 6, generator=torch.Generator().manual_seed(0)).requires_grad_() for _ in range(2))
+    pull = torch.randn(20, 6)
+    made, wanted = halved(x), torch.maximum(y[::2], y[1::2])
+    (made * pull).sum().backward()
+    (wanted * pull).sum().backward()
+    torch.testing.assert_close(made, wanted)
+    torch.testing.assert_close(x.grad, y.grad)
 
 
 def test_an_output_convolution_is_torchs() -> None:

@@ -1,8 +1,7 @@
-"""Convolutions of width 3 over cells as matrix products, and what stands between them.
+"""Convolutions of width 3 over cells, and what stands between them.
 
-A detector's layers are narrow, so that what is done besides the matrix products takes half as long as these, most of
-it waiting for memory. A layer is therefore one step for autograd: it works in place where it can, and keeps for the
-way back only what it cannot cheaply make again.
+A detector's layers are narrow, so that what is done besides their products counts: most of it waits for memory. What
+follows a convolution is therefore one step for autograd, which works in place where it can.
 """
 
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import linear, pad
+from torch.nn.functional import conv2d, linear, pad
 
 from wtal.models.cells import Level
 
@@ -26,18 +25,18 @@ class CellConvolution(nn.Module):
 
     def forward(self, x: Float[Tensor, "n i"], level: Level) -> Float[Tensor, "n o"]:
         """The layer's output for each cell."""
-        weight, norm = self.linear.weight.to(x.dtype), self.norm
-        if torch.is_grad_enabled():
-            made: Tensor = _Layer.apply(x, weight, norm.weight, norm.bias, level.gaps, norm.eps)  # type: ignore[no-untyped-call]
-            return made
-        return normed_relu(linear(in_windows(x), weight), norm) * level.mask.to(x.dtype)
+        product, norm = convolved(x, self.linear.weight.to(x.dtype)), self.norm
+        if torch.compiler.is_compiling():  # exported graphs know nothing of the function below
+            return normed_relu(product, norm) * level.mask.to(x.dtype)
+        made: Tensor = _NormedReLU.apply(product, norm.weight, norm.bias, level.gaps, norm.eps)  # type: ignore[no-untyped-call]
+        return made
 
 
 class OutputConvolution(nn.Module):
     """A convolution of width 3 with few outputs, which are in single precision.
 
-    Each cell's shares in itself and in its neighbours are computed and added up: they are as narrow as the output, so
-    that this is cheaper than windows of the input.
+    Each cell's shares in itself and in its neighbours are computed and added up: with so few outputs this is cheaper
+    than a convolution.
     """
 
     def __init__(self, n_in: int, n_out: int, *, bias: float = 0.0) -> None:
@@ -48,23 +47,32 @@ class OutputConvolution(nn.Module):
 
     def forward(self, x: Float[Tensor, "n i"]) -> Float[Tensor, "n o"]:
         """The layer's output for each cell."""
-        weight = _by_place(self.linear.weight).flatten(0, 1)
+        weight = self.linear.weight.view(len(self.linear.weight), 3, -1).transpose(0, 1).flatten(0, 1)
         to_next, own, to_previous = linear(x, weight.to(x.dtype)).float().chunk(3, dim=1)
         return own + pad(to_next[:-1], (0, 0, 1, 0)) + pad(to_previous[1:], (0, 0, 0, 1)) + self.linear.bias
 
 
-def in_windows(x: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
-    """Each row between the one before it and the one after it; 0 beyond the ends.
+def convolved(x: Float[Tensor, "n i"], weight: Float[Tensor, "o k"]) -> Float[Tensor, "n o"]:
+    """The weights times each row between the one before it and the one after it; beyond the ends there are 0.
 
-    >>> in_windows(torch.tensor([[1.0], [2.0]])).tolist()
-    [[0.0, 1.0, 2.0], [1.0, 2.0, 0.0]]
+    >>> convolved(torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0, 10.0, 100.0]])).tolist()
+    [[210.0], [21.0]]
     """
-    return torch.cat([pad(x[:-1], (0, 0, 1, 0)), x, pad(x[1:], (0, 0, 0, 1))], dim=1)
+    # rows are the pixels of an image that is one pixel high; channels are last in both, so that nothing is copied
+    kernel = weight.view(len(weight), 3, -1).transpose(1, 2)[:, :, None]
+    return conv2d(x.t()[None, :, None], kernel, padding=(0, 1)).squeeze(2).squeeze(0).t()
 
 
-def _by_place(weight: Float[Tensor, "o k"]) -> Float[Tensor, "3 o i"]:
-    """The weights of the cell before, of the cell itself, and of the one after it."""
-    return weight.view(len(weight), 3, -1).transpose(0, 1)
+def halved(x: Float[Tensor, "n d"]) -> Float[Tensor, "m d"]:
+    """The maximum of each pair of rows.
+
+    >>> halved(torch.tensor([[1.0, 5.0], [2.0, 4.0]])).tolist()
+    [[2.0, 5.0]]
+    """
+    if torch.compiler.is_compiling():
+        return x.view(-1, 2, x.shape[1]).amax(dim=1)
+    made: Tensor = _Halved.apply(x)  # type: ignore[no-untyped-call]
+    return made
 
 
 def normed_relu(x: Float[Tensor, "n d"], norm: nn.LayerNorm) -> Float[Tensor, "n d"]:
@@ -73,25 +81,38 @@ def normed_relu(x: Float[Tensor, "n d"], norm: nn.LayerNorm) -> Float[Tensor, "n
     return made
 
 
-class _Layer(torch.autograd.Function):
-    """The layer as above; the gradient of its input is a convolution too, with the weights from right to left."""
+class _NormedReLU(torch.autograd.Function):
+    """`normed_relu`, with 0 in the gaps."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, scale: Tensor, shift: Tensor, gaps: Tensor, eps: float) -> Tensor:
-        product = torch.mm(in_windows(x), weight.t())
-        made, mean, deviation = torch.native_layer_norm(product, weight.shape[:1], scale, shift, eps)
+    def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor, gaps: Tensor, eps: float) -> Tensor:
+        made, mean, deviation = torch.native_layer_norm(x, x.shape[1:], scale, shift, eps)
         made.relu_().index_fill_(0, gaps, 0.0)
-        ctx.save_for_backward(x, weight, scale, shift, product, made, mean, deviation)
+        ctx.save_for_backward(x, scale, shift, made, mean, deviation)
         return made
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, scale, shift, product, made, mean, deviation = ctx.saved_tensors
+        x, scale, shift, made, mean, deviation = ctx.saved_tensors
         # what is 0, by ReLU or in a gap, has no gradient
         inner = torch.ops.aten.threshold_backward(gradients[0], made, 0)
-        inner, of_scale, of_shift = torch.ops.aten.native_layer_norm_backward(
-            inner, product, weight.shape[:1], mean, deviation, scale, shift, [True, True, True]
+        of_norm = torch.ops.aten.native_layer_norm_backward(
+            inner, x, x.shape[1:], mean, deviation, scale, shift, [True, True, True]
         )
-        mirrored = _by_place(weight).flip(0).flatten(0, 1)
-        of_weight = torch.mm(inner.t(), in_windows(x))
-        return torch.mm(in_windows(inner), mirrored), of_weight, of_scale, of_shift, None, None
+        return *of_norm, None, None
+
+
+class _Halved(torch.autograd.Function):
+    """`halved`; torch's own gradient of a maximum takes ten times as long. Of two equal rows the second one has it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.view(-1, 2, x.shape[1]).amax(dim=1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        first, second = x.view(-1, 2 * x.shape[1]).chunk(2, dim=1)
+        of_first = torch.ops.aten.threshold_backward(gradients[0], first - second, 0)
+        return torch.cat([of_first, gradients[0] - of_first], dim=1).view_as(x)

@@ -200,11 +200,13 @@ class Detector(Model):
     def _video_logits(self, logits: Float[Tensor, "n c"], cells: Cells) -> Float[Tensor, "b c"]:
         """Of each video and class the mean of the highest logits of the finest levels."""
         video = torch.cat([one.video for one in cells.levels[: self.tag_levels]])
-        means = []
+        best = []
         for number in range(len(cells.first)):
-            own = logits[: len(video)][video == number]
-            means.append(own.topk(max(1, len(own) // self.tag_share), dim=0).values.mean(dim=0))
-        return torch.stack(means)
+            rows = torch.nonzero(video == number)[:, 0]
+            highest = max(1, len(rows) // self.tag_share)
+            best.append(rows[logits.detach()[rows].topk(highest, dim=0, sorted=False).indices])
+        chosen = torch.split(logits.gather(0, torch.cat(best)), [len(one) for one in best])
+        return torch.stack([one.mean(dim=0) for one in chosen])
 
     def losses(self, output: Output, batch: Batch, epoch: int) -> dict[str, Float[Tensor, ""]]:  # noqa: ARG002
         """Class, place and quality of the boxes, by their weights, and the tags; summed over the networks."""

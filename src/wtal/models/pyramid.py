@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, softplus
 
 from wtal.models.cells import Cells
-from wtal.models.convolution import CellConvolution, OutputConvolution, normed_relu
+from wtal.models.convolution import CellConvolution, OutputConvolution, halved, normed_relu
 
 
 class PyramidNetwork(nn.Module):
@@ -37,7 +37,7 @@ class PyramidNetwork(nn.Module):
             x = layer(x, cells.levels[0])
         pyramid = [x]
         for _ in cells.levels[1:]:
-            pyramid.append(pyramid[-1].view(-1, 2, x.shape[1]).amax(dim=1))
+            pyramid.append(halved(pyramid[-1]))
         every = cells.all
         classes = boxes = torch.cat(pyramid)
         for layer in self.class_head:
