@@ -13,14 +13,16 @@ from wtal.data.store import Store
 from wtal.localize import Localizer
 from wtal.view import write_page
 from wtal.view.build import payloads_of_store, with_video
-from wtal.view.payload import Footage, RunLabels, payload
+from wtal.view.payload import Footage, payload
+from wtal.view.taught import Taught
 
 
 @pytest.fixture(scope="module")
 def payloads(localizer: Localizer, store: Store, name: str, videos: Path, run: Path) -> dict[str, Any]:
     page, files = videos / "view.html", {name: videos / f"{name}.mp4"}
     names = [name, store.names("train")[0]]
-    made = payloads_of_store(localizer, store, names, page, run="tiny", files=files, labels=RunLabels(run))
+    taught = Taught(run, localizer.classes)
+    made = payloads_of_store(localizer, store, names, page, run="tiny", files=files, taught=taught)
     for one in made:  # every confidence there may be
         stands = [found for found in one["instances"] if found["stands"]]
         for number, found in enumerate(stands):
@@ -86,6 +88,20 @@ def test_what_each_model_finds_stands_under_the_chosen_instance(browser, payload
         assert page.locator(".bar.model").count() == 2 * sum(found["label"] == mine for found in one["instances"][:2])
         page.locator(".chip", has_text="each model").click()
         assert page.locator(".lane.of-model").count() == 0
+
+
+def test_boxes_that_were_taught_have_a_lane(browser, payloads, name, videos):
+    one = payloads[name]
+    label = one["instances"][0]["label"]
+    ends = {1.0: (1.0, 4.0), 0.3: (2.0, 3.0)}
+    boxes = [{"start": start, "end": end, "label": label, "score": score} for score, (start, end) in ends.items()]
+    write_page(videos / "taught.html", [{**one, "boxes": boxes}])
+    with quiet_page(browser, (videos / "taught.html").as_uri()) as page:
+        ready(page)
+        titles = [bar.get_attribute("title") for bar in page.locator(".bar.taught").all()]
+        assert [title.split(" · ")[1] for title in titles] == ["weight 1.00", "weight 0.30"]
+        page.locator(".chip", has_text="taught").click()
+        assert page.locator(".bar.taught").count() == 0
 
 
 def test_keys_do_everything(browser, address, payloads, name):

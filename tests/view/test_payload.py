@@ -8,13 +8,15 @@ import pytest
 
 from wtal.data.store import Store
 from wtal.evaluate.calibration import Calibration
+from wtal.formats import write_predictions
 from wtal.instances import Instances
 from wtal.localize import Localizer
 from wtal.pool import Pooling
 from wtal.propose import RECOMMENDED, Fusion, Nms, Proposer
 from wtal.pseudo.candidates import Candidates
 from wtal.sight import Sight
-from wtal.view.payload import Footage, RunLabels, changed, payload
+from wtal.view.payload import Footage, changed, payload
+from wtal.view.taught import Taught
 
 
 def segments(records) -> np.ndarray:
@@ -22,8 +24,13 @@ def segments(records) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def made(localizer: Localizer, store: Store, name: str, run: Path) -> dict:
-    return payload(localizer, Footage.of_store(store, name, store.truth()), run="tiny", labels=RunLabels(run))
+def taught(run: Path, localizer: Localizer) -> Taught:
+    return Taught(run, localizer.classes)
+
+
+@pytest.fixture(scope="module")
+def made(localizer: Localizer, store: Store, name: str, taught: Taught) -> dict:
+    return payload(localizer, Footage.of_store(store, name, store.truth()), run="tiny", taught=taught)
 
 
 def test_instances_are_those_of_the_localizer(made, localizer, store, name):
@@ -62,9 +69,9 @@ def test_nms_keeps_the_groups_of_fusion(made, localizer, store, name):
     np.testing.assert_allclose(segments(made["nms"]), found.segments, atol=1e-3)
 
 
-def test_curves_lie_on_the_grid_and_deltas_are_differences_of_labels(localizer, store, run):
+def test_curves_lie_on_the_grid_and_deltas_are_differences_of_labels(localizer, store, taught):
     trained = store.names("train")[0]
-    made = payload(localizer, Footage.of_store(store, trained), labels=RunLabels(run))
+    made = payload(localizer, Footage.of_store(store, trained), taught=taught)
     by_kind: dict[str, list] = {}
     for one in made["curves"]:
         assert len(one["values"]) == made["grid"]["count"] == store.length(trained)
@@ -76,8 +83,21 @@ def test_curves_lie_on_the_grid_and_deltas_are_differences_of_labels(localizer, 
     assert len(targets) == 2
     assert len(deltas) == 1
     np.testing.assert_allclose(deltas[0], targets[1] - targets[0], atol=2e-4)
-    untaught = payload(localizer, Footage.of_store(store, store.names("test")[0]), labels=RunLabels(run))
+    untaught = payload(localizer, Footage.of_store(store, store.names("test")[0]), taught=taught)
     assert {one["kind"] for one in untaught["curves"]} == {"activation", "attention"}
+
+
+def test_boxes_are_those_that_a_detector_was_taught(localizer, store, tmp_path):
+    name, tag = store.names("train")[0], localizer.classes[1]
+    boxes = Instances([[1.0, 3.0], [4.0, 9.0]], [0.4, 1.0], [1, 1])
+    write_predictions(tmp_path / "boxes.json", {name: boxes}, localizer.classes)
+    taught = Taught(tmp_path, localizer.classes)
+    made = payload(localizer, Footage.of_store(store, name), taught=taught)
+    assert made["boxes"] == [
+        {"start": 4.0, "end": 9.0, "label": tag, "score": 1.0},
+        {"start": 1.0, "end": 3.0, "label": tag, "score": 0.4},
+    ]
+    assert payload(localizer, Footage.of_store(store, store.names("test")[0]), taught=taught)["boxes"] == []
 
 
 def test_who_found_it_is_said_of_a_detector_and_its_teacher(localizer):

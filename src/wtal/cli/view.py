@@ -12,7 +12,7 @@ from wtal.errors import InputError
 
 if TYPE_CHECKING:
     from wtal.localize import Localizer
-    from wtal.view.payload import Record
+    from wtal.view.records import Record
 
 #: videos of a store that a page shows if none is named: more make it slow to open
 MOST = 20
@@ -140,7 +140,7 @@ def _of_store(
     from wtal.extract import find_videos
     from wtal.training.run import Run
     from wtal.view.build import payloads_of_store, store_of
-    from wtal.view.payload import RunLabels
+    from wtal.view.taught import Taught
 
     if embed and videos is None:
         raise InputError("--embed needs the video files: --videos FOLDER")
@@ -163,7 +163,7 @@ def _of_store(
             run=run.name,
             embed=embed,
             files=files,
-            labels=RunLabels(run),
+            taught=Taught(run, localizer.classes),
             progress=progress,
         )
 

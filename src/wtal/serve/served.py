@@ -17,7 +17,8 @@ from wtal.progress import Progress, silent, tracked
 from wtal.sight import Sight
 from wtal.training.run import Run
 from wtal.view.build import store_of
-from wtal.view.payload import Footage, RunLabels, changed, payload
+from wtal.view.payload import Footage, changed, payload
+from wtal.view.taught import Taught
 
 T = TypeVar("T")
 
@@ -83,8 +84,8 @@ class Served:
         return self.store.truth() if self.store.has_truth else None
 
     @cached_property
-    def _labels(self) -> RunLabels:
-        return RunLabels(self.run.path)
+    def _taught(self) -> Taught:
+        return Taught(self.run.path, self.localizer.classes)
 
     def payload(self, name: str, settings: Mapping[str, Any], url: str | None, kind: str | None) -> dict[str, Any]:
         """What the page shows of a video, by the run's own settings or with others in place of some.
@@ -100,7 +101,7 @@ class Served:
         sight = self._sights(name, look)
         if settings:
             sight = with_settings(sight, settings)
-        return payload(self.localizer, footage, run=self.name, sight=sight, labels=self._labels)
+        return payload(self.localizer, footage, run=self.name, sight=sight, taught=self._taught)
 
 
 def with_settings(sight: Sight, settings: Mapping[str, Any]) -> Sight:

@@ -17,7 +17,9 @@ from wtal.video.pipeline import video_features
 from wtal.video.playable import browser_type, playable
 from wtal.video.snippets import Sampling
 from wtal.view.page import embedded, link_to
-from wtal.view.payload import Footage, Record, RunLabels, payload, truth_of
+from wtal.view.payload import Footage, payload, truth_of
+from wtal.view.records import Record
+from wtal.view.taught import Taught
 
 
 def payloads_of_files(
@@ -68,7 +70,7 @@ def payloads_of_store(
     run: str = "",
     embed: bool = False,
     files: Mapping[str, Path] | None = None,
-    labels: RunLabels | None = None,
+    taught: Taught | None = None,
     progress: Progress = silent,
 ) -> list[Record]:
     """What a page shows of videos whose features are in a store.
@@ -81,7 +83,7 @@ def payloads_of_store(
         run: What the model's run is called.
         embed: Put the videos into the page.
         files: The video files that there are, by name.
-        labels: The run's pseudo labels.
+        taught: What the run was taught of its training videos.
         progress: Hears of videos.
     """
     localizer.refuse_other_features(store)
@@ -91,7 +93,7 @@ def payloads_of_store(
         footage = Footage.of_store(store, name, truth)
         if files and name in files:
             footage = with_video(footage, files[name], page, embed)
-        made.append(payload(localizer, footage, run=run, labels=labels))
+        made.append(payload(localizer, footage, run=run, taught=taught))
     return made
 
 

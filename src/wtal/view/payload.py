@@ -1,30 +1,26 @@
 """What the page shows of one video, as plain JSON: instances with what they were made from, truth, and curves."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Int, Shaped
 
 from wtal.annotations import Annotations
 from wtal.data.store import Store
 from wtal.decide import LEAST_CONFIDENCE, marks, prominence, standing
 from wtal.evaluate.calibration import Calibration
-from wtal.formats.targets import TargetFile, read_targets
 from wtal.instances import Instances
 from wtal.localize import Localizer
 from wtal.maps import mean_map
 from wtal.overlap import iou
 from wtal.propose import Combine, Cut, Fusion, Nms, Proposals, Proposer
-from wtal.pseudo.delta import delta_targets
 from wtal.sight import Found, Sight
 from wtal.timebase import TimeBase
-from wtal.training.run import Run
 from wtal.typed import choices
+from wtal.view.records import Record, curve, records, rounded
+from wtal.view.taught import Taught
 
-Record = dict[str, Any]
 #: classes whose activation is shown beside those of the tags and of the truth: the ones that are found best
 MOST_CURVES = 8
 #: tIoU above which an instance of the other model is taken to be the same one
@@ -71,33 +67,6 @@ def truth_of(truth: Annotations | None, name: str) -> tuple[tuple[float, float, 
     return tuple((start, end, truth.classes[number]) for (start, end), number in pairs)
 
 
-class RunLabels:
-    """The pseudo labels that a run has made, generation by generation; a file is read when it is first needed."""
-
-    def __init__(self, run: Path | str) -> None:
-        self._run = Run(Path(run))
-
-    @cached_property
-    def _files(self) -> dict[int, TargetFile]:
-        paths = {epoch: self._run.targets(epoch) for epoch in self._run.metrics().generations}
-        return {epoch: read_targets(path) for epoch, path in paths.items() if path.exists()}
-
-    def curves(self, name: str, labels: tuple[str, ...]) -> list[Record]:
-        """What the run has taught itself of a video's classes, and how that changed; nothing of an unknown video."""
-        curves: list[Record] = []
-        for label in labels:
-            before = None
-            for epoch, file in self._files.items():
-                if name not in file.targets or label not in file.classes:
-                    continue
-                now = file.targets[name][:, [file.classes.index(label)]]
-                curves.append(_curve(f"epoch {epoch}", "target", label, now[:, 0]))
-                if before is not None:
-                    curves.append(_curve(f"epoch {epoch}", "delta", label, delta_targets(now, before)[:, 0]))
-                before = now
-        return curves
-
-
 def payload(
     localizer: Localizer,
     footage: Footage,
@@ -105,7 +74,7 @@ def payload(
     run: str = "",
     sight: Sight | None = None,
     proposer: Proposer | None = None,
-    labels: RunLabels | None = None,
+    taught: Taught | None = None,
 ) -> Record:
     """All that the page shows of one video.
 
@@ -115,7 +84,7 @@ def payload(
         run: What the model's run is called.
         sight: What `localizer.look` saw in the video, if that is at hand already.
         proposer: Settings that take the place of the model's own.
-        labels: The run's pseudo labels.
+        taught: What the run was taught of its training videos.
     """
     sight = sight or localizer.look(footage.name, footage.features)
     found = sight(proposer)
@@ -129,19 +98,20 @@ def payload(
     shown = {*best[:MOST_CURVES], *(footage.tags or ())}
     truth = None
     if footage.truth is not None:
-        truth = [{"start": _rounded(start), "end": _rounded(end), "label": name} for start, end, name in footage.truth]
+        truth = [{"start": rounded(start), "end": rounded(end), "label": name} for start, end, name in footage.truth]
         shown |= {one["label"] for one in truth}
     seen = tuple(name for name in localizer.classes if name in shown)
     return {
         "name": footage.name,
         "run": run,
         "video": {"url": footage.url, "type": footage.type},
-        "duration": _rounded(footage.duration_s),
+        "duration": rounded(footage.duration_s),
         "classes": list(localizer.classes),
         "tags": None if footage.tags is None else list(footage.tags),
         "truth": truth,
+        "boxes": taught.boxes(footage.name) if taught else [],
         "grid": {
-            "start": _rounded(clock.to_seconds(np.zeros(1))[0]),
+            "start": rounded(clock.to_seconds(np.zeros(1))[0]),
             "step": round(clock.snippet_s, 6),
             "count": len(footage.features),
         },
@@ -154,7 +124,7 @@ def payload(
         ],
         "curves": [
             *_activations(sight, localizer.classes, seen),
-            *(labels.curves(footage.name, seen) if labels else []),
+            *(taught.curves(footage.name, seen) if taught else []),
         ],
         "settings": settings_of(sight),
     }
@@ -220,38 +190,28 @@ class _Drawn:
         """What a page says of each instance of which something is left inside the video, and which those are."""
         segments = self.clock.segments_to_seconds(instances.segments, duration_s=self.duration_s)
         rows = np.flatnonzero(segments[:, 0] < segments[:, 1])
-        # a contrast below 0 says no more to a person than 0 does
-        scores = np.maximum(instances.scores, 0.0)
-        records = [
-            {
-                "start": _rounded(segments[i, 0]),
-                "end": _rounded(segments[i, 1]),
-                "label": self.classes[instances.class_ids[i]],
-                "score": _rounded(scores[i]),
-            }
-            for i in rows
-        ]
-        return records, rows
+        ends = Instances(segments[rows], instances.scores[rows], instances.class_ids[rows], unit="seconds")
+        return records(ends, self.classes), rows
 
     def instances(self, found: Found, confidence: Calibration | None, n_snippets: int, cut: Cut | None) -> list[Record]:
-        records, rows = self.plain(found.instances)
+        drawn, rows = self.plain(found.instances)
         ranked = self.clock.instances_to_seconds(found.instances, duration_s=self.duration_s)
         stands = set(_keys(standing(ranked)))
         sure = None if confidence is None else confidence(prominence(ranked))
         odd = marks(ranked, self.clock, n_snippets, self.duration_s, cut)
         makers = _makers(found)
-        for number, (record, row, key) in enumerate(zip(records, rows, _keys(ranked), strict=True)):
+        for number, (record, row, key) in enumerate(zip(drawn, rows, _keys(ranked), strict=True)):
             by, proposals, index = makers[row]
             stood = key in stands
             stands.discard(key)  # both models may have found the very same: the better one stands
             record |= {
-                "confidence": None if sure is None or not stood else _rounded(sure[number]),
+                "confidence": None if sure is None or not stood else rounded(sure[number]),
                 "stands": stood,
                 "found_by": by,
                 "marks": list(odd[number]),
                 "members": self.members(proposals, index),
             }
-        return records
+        return drawn
 
     def members(self, proposals: Proposals, index: int) -> list[list[float]]:
         if proposals.fused is None:
@@ -295,13 +255,5 @@ def _activations(sight: Sight, classes: tuple[str, ...], shown: tuple[str, ...])
     if not sight.maps:
         return []
     seen = mean_map(sight.maps)
-    curves = [_curve(name, "activation", name, seen.tcam[:, classes.index(name)]) for name in shown]
-    return curves + ([] if seen.attention is None else [_curve("attention", "attention", None, seen.attention)])
-
-
-def _curve(name: str, kind: str, label: str | None, values: Float[np.ndarray, " t"]) -> Record:
-    return {"name": name, "kind": kind, "label": label, "values": [_rounded(value, 4) for value in values.tolist()]}
-
-
-def _rounded(value: float | np.floating, digits: int = 3) -> float:
-    return round(float(value), digits)
+    curves = [curve(name, "activation", name, seen.tcam[:, classes.index(name)]) for name in shown]
+    return curves + ([] if seen.attention is None else [curve("attention", "attention", None, seen.attention)])

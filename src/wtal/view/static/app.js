@@ -65,7 +65,7 @@ const fit = button("All", "Show all (0)", () => axis.fit());
 const position = el("output", { class: "time" });
 const help = helpDialog({ many, editable });
 const lanesShown = {
-  truth: toggle("true", true), members: toggle("candidates", true), models: toggle("each model", true), nms: toggle("NMS", false), all: toggle("all it considered", false),
+  truth: toggle("true", true), boxes: toggle("taught", true), members: toggle("candidates", true), models: toggle("each model", true), nms: toggle("NMS", false), all: toggle("all it considered", false),
   activation: toggle("activation", true), attention: toggle("attention", true), target: toggle("labels", true), delta: toggle("change of labels", true),
 };
 
@@ -127,13 +127,16 @@ function drawLanes(visible, colours) {
   const top = Math.max(...video.nms.map((one) => one.score), 1e-9);
   const compared = new Set(video.nms.slice(0, visible.length)); // as many as there are others
   lanesShown.truth.field.hidden = !video.truth;
+  lanesShown.boxes.field.hidden = !video.boxes.length;
   lanesShown.models.field.hidden = !video.models.length;
   const tops = new Map(video.models.flatMap(({ instances }) => instances.map((one) => [one, instances[0].score])));
+  for (const one of video.boxes) tops.set(one, 1); // their scores are weights
   lanesShown.all.field.hidden = video.instances.every((one) => one.stands);
   const groups = [...colours].map(([label, colour]) => {
     const of = (some) => some.filter((one) => one.label === label);
     const parts = [];
     if (video.truth && lanesShown.truth.checked) parts.push({ kind: "true", name: "true", bars: of(video.truth), empty: "never" });
+    if (lanesShown.boxes.checked && of(video.boxes).length) parts.push({ kind: "taught", name: "taught", bars: of(video.boxes) });
     if (editable) parts.push({ kind: "yours", name: "yours", bars: of(corrections.segments) });
     parts.push({ kind: "found", name: "found", bars: of(visible), empty: least() ? `nothing above ${leastSaid()}` : "nothing" });
     if (lanesShown.members.checked && chosen?.label === label && chosen.members?.length) {

@@ -24,6 +24,7 @@ const EDIT = [
 const SEEN = [
   ["found", "What the model found. The stronger the bar, the surer it is."],
   ["true", "Where it really happens, for videos where that is known."],
+  ["taught", "The boxes that a detector was taught, for videos that it was trained on. The stronger the bar, the more it weighs."],
   ["from", "Under the chosen instance: the candidates that were fused into it."],
   ["rskp, detector …", "Under the chosen instance, where several models decide together: what each finds by itself, as many as are found."],
   ["NMS", "For comparison: the usual way, which keeps the best candidate and drops the others."],

@@ -1,4 +1,4 @@
-// Lanes of bars on the axis, a group for each class: what is true, what was found, what that was made from.
+// Lanes of bars on the axis, a group for each class: what is true or was taught, what was found, what that was made from.
 
 import { clock, el, span } from "./dom.js";
 
@@ -65,14 +65,14 @@ export class Lanes {
     for (const one of lane.bars) {
       const percent = lane.kind === "found" ? said(one) : "";
       const title = lane.kind === "member" ? `candidate ${span(one)}`
-        : [`${group.label}, ${span(one)}`, lane.kind === "true" ? "true" : lane.kind === "yours" ? one.origin : percent, ...about(one)].filter(Boolean).join(" · ");
+        : [`${group.label}, ${span(one)}`, lane.kind === "true" ? "true" : lane.kind === "taught" ? `weight ${one.score.toFixed(2)}` : lane.kind === "yours" ? one.origin : percent, ...about(one)].filter(Boolean).join(" · ");
       const bar = el("button", { class: `bar ${lane.kind}`, type: "button", tabindex: "-1", title, "aria-label": title,
         onclick: (event) => { event.stopPropagation(); if (lane.kind !== "member") this.choose(one); } },
         height > 20 ? el("span", {}, lane.kind === "yours" ? "" : percent) : null);
       bar.classList.toggle("chosen", one === chosen);
       bar.style.top = `${places.get(one) * (height + 2) + 2}px`;
       bar.style.height = bar.style.lineHeight = `${height}px`;
-      if (["found", "nms", "member", "model"].includes(lane.kind)) {
+      if (["found", "nms", "member", "model", "taught"].includes(lane.kind)) {
         bar.style.setProperty("--strength", strength(one));
         bar.classList.toggle("weak", strength(one) < 0.65);
       }
