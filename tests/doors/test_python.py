@@ -44,6 +44,7 @@ CALLS = {
     "wtal.write_predictions('p.json', {'v': [[0, 1]]}, ['Run'])": r"predictions\['v'\] must be of type Instances",
     "wtal.write_predictions(None, {'v': found}, ['Run'])": "path must be a path, got None",
     "wtal.score(truth, {'v': found})": "annotations must be of type Annotations, got dict.*predictions come first",
+    "wtal.score({'v': found}, truth, ambiguous='a.txt')": "ambiguous must be of type Mapping, got str.*read_ambiguous",
     "wtal.score('pred.json', truth)": "predictions must be of type Mapping, got str",
     "wtal.Instances('abc')": "segments must be an array of numbers, got 'abc'",
     "wtal.Instances([[0, 1], [2]])": "segments must be an array of numbers",

@@ -81,6 +81,8 @@ def prepare(
     """
     wanted_type(annotations, Annotations, "annotations", "; wtal.read_annotations reads them; predictions come first")
     wanted_predictions(predictions)
+    if ambiguous is not None:
+        wanted_type(ambiguous, Mapping, "ambiguous", "; wtal.evaluate.read_ambiguous reads the list")
     rules = protocol_named(protocol)
     chosen = annotations.of_split(split if split is not None else rules.splits)
     known = {name for name in chosen.videos if name not in rules.excluded_videos}
