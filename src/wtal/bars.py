@@ -13,12 +13,13 @@ Note = Callable[[Mapping[str, Any]], str]
 
 
 def listed(detail: Mapping[str, Any]) -> str:
-    """All that is not in the bars already, such as the losses.
+    """All that is not in the bars already, such as the losses; before them the stage of larger work.
 
-    >>> listed({"epoch": 3, "step": 1, "steps": 8, "cls": 0.1234})
-    'cls 0.123'
+    >>> listed({"epoch": 3, "step": 1, "steps": 8, "cls": 0.1234, "stage": "1 of 2, rskp-seed0"})
+    'stage 1 of 2, rskp-seed0  cls 0.123'
     """
     shown = {name: value for name, value in detail.items() if name not in ("epoch", "step", "steps")}
+    shown = {"stage": shown.pop("stage"), **shown} if "stage" in shown else shown
     return "  ".join(f"{n} {value:.3f}" if isinstance(value, float) else f"{n} {value}" for n, value in shown.items())
 
 

@@ -182,8 +182,16 @@ def test_a_recipe_may_name_its_teacher_whose_run_is_not_taken_for_other_data(
     first, both = tmp_path / "first.yaml", tmp_path / "both.yaml"
     first.write_text("model: rskp\nepochs: 1\nlearning_rate: [[1, 1e-3]]\n")
     both.write_text(recipe.read_text().replace("least_weight: 0.4", f"least_weight: 0.4, teachers: [{first}]"))
-    train(both, store, tmp_path / "pair", execution=ONE)
-    train(recipe, store, tmp_path / "given", teacher=tmp_path / "first-seed0", execution=ONE)
+    stages: list[str | None] = []
+
+    def hear(_step: str, _completed: float, _total: float, detail: Mapping[str, Any]) -> None:
+        stages.append(detail.get("stage"))
+
+    train(both, store, tmp_path / "pair", execution=ONE, progress=hear)
+    assert list(dict.fromkeys(stages)) == ["1 of 2, first-seed0", "2 of 2, pair"]
+    stages.clear()
+    train(recipe, store, tmp_path / "given", teacher=tmp_path / "first-seed0", execution=ONE, progress=hear)
+    assert set(stages) == {None}
     found = [(tmp_path / one / "predictions.json").read_bytes() for one in ("pair", "given")]
     assert found[0] == found[1]
     shutil.rmtree(tmp_path / "first-seed0")
@@ -192,6 +200,12 @@ def test_a_recipe_may_name_its_teacher_whose_run_is_not_taken_for_other_data(
     train(both, store, tmp_path / "third", execution=ONE)
     with pytest.raises(InputError, match="first-seed0 was trained on another data set"):
         train(both, other_store, tmp_path / "other", execution=ONE)
+    # known before another one is trained
+    another = tmp_path / "another.yaml"
+    another.write_text(first.read_text())
+    with pytest.raises(InputError, match="first-seed0 was trained on another data set"):
+        train(recipe, other_store, tmp_path / "other", teacher=[another, first], execution=ONE)
+    assert not (tmp_path / "another-seed0").exists()
 
 
 def test_two_teachers_vote_beside_the_detector_on_one_clock(

@@ -10,7 +10,7 @@ from wtal.data.store import Store
 from wtal.errors import MissingExtraError
 from wtal.locks import held
 from wtal.machine import prepare_torch
-from wtal.progress import Progress, silent
+from wtal.progress import Progress, adapted, silent
 from wtal.training.config import Recipe, read_recipe
 from wtal.training.execution import Execution, leads
 from wtal.training.run import Run
@@ -106,21 +106,27 @@ def _stages(
 ) -> Run:
     """The run, after those of its teachers that have to be trained first. The leading process decides that."""
     with held(run.path) if session.group.leads else nullcontext():
-        trained = []
         taught_by = session.group.told(tuple(teachers) or run.first_stages(asked))
         if session.group.leads:
             run.check_teachers(asked, taught_by)  # before any of them is trained
+        before: list[tuple[Recipe | None, Run]] = []
         for teacher in taught_by:
             first = session.group.told(teacher_recipe(teacher))
             if first is None:
-                trained.append(Path(teacher))
+                before.append((None, Run(Path(teacher))))
                 continue
             first = first.with_seed(asked.seed if seed is None else seed)
             earlier = Run(run.path.parent / default_run(_stem(teacher, store), first.seed).name)
-            earlier.refuse_other_work(first, store)
+            earlier.refuse_other_work(first, store)  # before any of them is trained
+            before.append((first, earlier))
+        stages = [(first, earlier) for first, earlier in before if first is not None]
+        for number, (first, earlier) in enumerate(stages, start=1):
             if session.group.told(not earlier.ended):
-                _stages(session, first, store, earlier, None, True, (), corrections, progress)
-            trained.append(earlier.path)
+                heard = adapted(progress, stage=f"{number} of {len(stages) + 1}, {earlier.path.name}")
+                _stages(session, first, store, earlier, None, True, (), corrections, heard)
+        if stages:
+            progress = adapted(progress, stage=f"{len(stages) + 1} of {len(stages) + 1}, {run.path.name}")
+        trained = [earlier.path for _, earlier in before]
         return session(
             asked, store, run, seed=seed, resume=resume, teachers=trained, corrections=corrections, progress=progress
         )
