@@ -36,6 +36,12 @@ def test_cells_of_packed_videos_are_those_of_each_alone() -> None:
     assert -1 in both.levels[-1].video.tolist()  # a gap between the two, on the coarsest level too
 
 
+def test_videos_of_many_lengths_share_few_sizes() -> None:
+    """A kernel is compiled for each size of a product, which takes as long as the product."""
+    sizes = {len(lay_out([30, n], [View(2.0), View(2.1, shift=3.7)], 4).levels[0].video) for n in range(100, 300)}
+    assert len(sizes) <= 5
+
+
 def test_a_cell_is_to_find_the_shortest_box_of_its_level_around_it() -> None:
     cells = lay_out([32], [View(2.0)], 4)
     segments = torch.tensor([[4.0, 6.0], [4.0, 28.0]])
