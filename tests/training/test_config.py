@@ -49,6 +49,7 @@ def test_recipes_that_come_with_wtal_are_read_by_name() -> None:
     [
         (f"{data}-{model}{short}", f"{data}-{model}-gaufuse{short}" if model != "rskp" else f"{data}-gaufuse")
         for data, model, short in (
+            ("thumos14", "rskp", "-short"),
             ("thumos14", "stpn", ""),
             ("thumos14", "stpn", "-short"),
             ("thumos14", "bm", ""),
