@@ -37,7 +37,7 @@ def test_cells_of_packed_videos_are_those_of_each_alone() -> None:
 
 
 def test_videos_of_many_lengths_share_few_sizes() -> None:
-    """A kernel is compiled for each size of a product, which takes as long as the product."""
+    """A kernel is compiled for each size of a product, which takes time."""
     sizes = {len(lay_out([30, n], [View(2.0), View(2.1, shift=3.7)], 4).levels[0].video) for n in range(100, 300)}
     assert len(sizes) <= 5
 
