@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 #: The last gap reaches to a multiple of so many coarsest cells. oneDNN compiles a kernel for each size of a product,
-#: which takes half as long as the product: sizes that differ from step to step make a step a quarter longer.
+#: which takes half as long as the product: sizes that differ from step to step make a step an eighth longer.
 BLOCK = 16
 
 
